@@ -1,0 +1,1 @@
+"""Prove that the shards of a checkpoint fit together."""

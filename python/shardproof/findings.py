@@ -1,0 +1,348 @@
+"""What is reported: findings, and the one table of their codes."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, overload
+
+__all__ = ["KINDS", "Finding", "Findings", "Kind", "Positions", "Severity"]
+
+
+@enum.unique
+class Severity(enum.IntEnum):
+    """How bad a finding is; the lowest number is the worst, so that sorting puts it first."""
+
+    ERROR = 0
+    WARNING = 1
+    NOTE = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A row of the table of codes.
+
+    Attributes
+    ----------
+    number
+        The digits of the code.
+    name
+        Kebab-case name.
+    severity
+        Default severity; a reader may change it for its format.
+    summary
+        What it means, in one line.
+    sentence
+        The sentence of a finding; its fields are `Finding.values` and the finding's own attributes.
+    explanation
+        What it means, why it matters, how it comes about and what to do, in Markdown.
+    """
+
+    number: int
+    name: str
+    severity: Severity
+    summary: str
+    sentence: str
+    explanation: str = ""
+
+    @property
+    def code(self) -> str:
+        """The stable code, such as ``SP301``."""
+        return f"SP{self.number}"
+
+
+# Append only: a published number never changes its meaning. The core has the same numbers and names; a test holds
+# both equal.
+_TABLE: Final = (
+    Kind(
+        101,
+        "count-mismatch",
+        Severity.ERROR,
+        "lists of one layout differ in length",
+        "{count} {field} for {expected} {expected_field}",
+    ),
+    Kind(
+        102,
+        "chunk-rank-mismatch",
+        Severity.ERROR,
+        "a chunk has another number of dimensions than the tensor",
+        "{field} has {rank} numbers, the tensor {expected}",
+    ),
+    Kind(103, "chunk-negative", Severity.ERROR, "a negative offset or size", "{field} is {number}"),
+    Kind(104, "shape-negative", Severity.ERROR, "a negative dimension in a shape", "{field} is {number}"),
+    Kind(105, "chunk-overflow", Severity.ERROR, "offset + size, or one of them, is beyond 64 bits", "{reason}"),
+    Kind(106, "shape-overflow", Severity.ERROR, "a shape, or its size in bytes, is beyond 64 bits", "{reason}"),
+    Kind(
+        201,
+        "chunk-out-of-bounds",
+        Severity.ERROR,
+        "a chunk ends outside the tensor",
+        "{offset} + {size} = {end} > {dim}",
+    ),
+    Kind(
+        202,
+        "shard-outside-local",
+        Severity.ERROR,
+        "a shard ends outside the local tensor",
+        "{offset} + {size} = {end} > {dim}",
+    ),
+    Kind(
+        203,
+        "empty-chunk-past-end",
+        Severity.WARNING,
+        "an empty chunk starts behind the end of the tensor",
+        "{offset} > {dim}, the chunk is empty",
+    ),
+    Kind(301, "chunk-gap", Severity.ERROR, "elements that no chunk covers", "{elements} elements are not covered"),
+    Kind(
+        302,
+        "no-chunks",
+        Severity.ERROR,
+        "a tensor with elements and without chunks",
+        "none of {elements} elements is covered",
+    ),
+    Kind(
+        303,
+        "chunk-overlap",
+        Severity.ERROR,
+        "different chunks share elements",
+        "{elements} elements are covered {times} times",
+    ),
+    Kind(304, "chunk-duplicate", Severity.ERROR, "the same box more than once", "the box occurs {times} times"),
+    Kind(305, "replicas", Severity.NOTE, "the same box from several processes", "{times} replicas"),
+    Kind(
+        306,
+        "under-replicated",
+        Severity.ERROR,
+        "elements covered less often than declared",
+        "{elements} elements are covered {times} times instead of {expected}",
+    ),
+    Kind(
+        307,
+        "local-overlap",
+        Severity.ERROR,
+        "two shards share elements of the local tensor",
+        "{elements} elements of the local tensor belong to several shards",
+    ),
+    Kind(
+        308,
+        "local-padding",
+        Severity.NOTE,
+        "elements of the local tensor that belong to no shard",
+        "{elements} elements of the local tensor belong to no shard",
+    ),
+    Kind(309, "empty-chunks", Severity.NOTE, "chunks without elements", "{count} empty chunks"),
+    Kind(
+        310,
+        "declared-multiple",
+        Severity.NOTE,
+        "the declared size is a whole multiple of what the chunks cover",
+        "dimension {dimension} is declared {factor} times as large as what the chunks cover",
+    ),
+    Kind(
+        311,
+        "source-gap",
+        Severity.ERROR,
+        "wanted elements that no saved chunk has",
+        "{elements} wanted elements have no source",
+    ),
+    Kind(
+        312,
+        "source-overlap",
+        Severity.ERROR,
+        "wanted elements that several saved chunks have",
+        "{elements} wanted elements have {times} sources",
+    ),
+    Kind(401, "storage-missing", Severity.ERROR, "storage missing", "{reason}"),
+    Kind(402, "storage-orphan", Severity.WARNING, "storage orphan", "{reason}"),
+    Kind(403, "file-missing", Severity.ERROR, "file missing", "{reason}"),
+    Kind(404, "file-empty", Severity.ERROR, "file empty", "{reason}"),
+    Kind(405, "file-unreferenced", Severity.WARNING, "file unreferenced", "{reason}"),
+    Kind(406, "file-bytes-unreferenced", Severity.WARNING, "file bytes unreferenced", "{reason}"),
+    Kind(407, "file-trailing-bytes", Severity.ERROR, "file trailing bytes", "{reason}"),
+    Kind(408, "range-beyond-file", Severity.ERROR, "range beyond file", "{reason}"),
+    Kind(409, "range-negative", Severity.ERROR, "range negative", "{reason}"),
+    Kind(410, "range-overflow", Severity.ERROR, "range overflow", "{reason}"),
+    Kind(411, "range-overlap", Severity.ERROR, "range overlap", "{reason}"),
+    Kind(412, "range-too-small", Severity.ERROR, "range too small", "{reason}"),
+    Kind(413, "range-size-mismatch", Severity.ERROR, "range size mismatch", "{reason}"),
+    Kind(414, "path-escape", Severity.ERROR, "path escape", "{reason}"),
+    Kind(415, "payload-mismatch", Severity.ERROR, "payload mismatch", "{reason}"),
+    Kind(416, "archive-corrupt", Severity.ERROR, "archive corrupt", "{reason}"),
+    Kind(417, "header-hole", Severity.ERROR, "header hole", "{reason}"),
+    Kind(418, "header-size-mismatch", Severity.ERROR, "header size mismatch", "{reason}"),
+    Kind(419, "checksum-mismatch", Severity.ERROR, "checksum mismatch", "{reason}"),
+    Kind(420, "shard-index-corrupt", Severity.ERROR, "shard index corrupt", "{reason}"),
+    Kind(421, "manifest-corrupt", Severity.ERROR, "manifest corrupt", "{reason}"),
+    Kind(422, "node-corrupt", Severity.ERROR, "node corrupt", "{reason}"),
+    Kind(423, "chunk-missing-fill", Severity.NOTE, "chunk missing fill", "{reason}"),
+    Kind(424, "storage-chunk-shared", Severity.WARNING, "storage chunk shared", "{reason}"),
+    Kind(501, "shape-mismatch", Severity.ERROR, "shape mismatch", "{reason}"),
+    Kind(502, "dtype-mismatch", Severity.ERROR, "dtype mismatch", "{reason}"),
+    Kind(503, "tensor-duplicate", Severity.WARNING, "tensor duplicate", "{reason}"),
+    Kind(504, "index-missing-tensor", Severity.ERROR, "index missing tensor", "{reason}"),
+    Kind(505, "index-extra-tensor", Severity.ERROR, "index extra tensor", "{reason}"),
+    Kind(506, "index-total-size", Severity.WARNING, "index total size", "{reason}"),
+    Kind(507, "sharding-info-missing", Severity.ERROR, "sharding info missing", "{reason}"),
+    Kind(508, "sharding-info-extra", Severity.ERROR, "sharding info extra", "{reason}"),
+    Kind(509, "array-unreferenced", Severity.WARNING, "array unreferenced", "{reason}"),
+    Kind(510, "tensor-missing", Severity.ERROR, "tensor missing", "{reason}"),
+    Kind(511, "tensor-unexpected", Severity.ERROR, "tensor unexpected", "{reason}"),
+    Kind(512, "tensor-reshaped", Severity.ERROR, "tensor reshaped", "{reason}"),
+    Kind(513, "tensor-retyped", Severity.ERROR, "tensor retyped", "{reason}"),
+    Kind(601, "metadata-empty", Severity.ERROR, "metadata empty", "{reason}"),
+    Kind(602, "metadata-truncated", Severity.ERROR, "metadata truncated", "{reason}"),
+    Kind(603, "metadata-malformed", Severity.ERROR, "metadata malformed", "{reason}"),
+    Kind(604, "metadata-trailing-bytes", Severity.WARNING, "metadata trailing bytes", "{reason}"),
+    Kind(605, "metadata-forbidden-global", Severity.ERROR, "metadata forbidden global", "{reason}"),
+    Kind(606, "metadata-unknown-global", Severity.WARNING, "metadata unknown global", "{reason}"),
+    Kind(607, "metadata-forbidden-opcode", Severity.ERROR, "metadata forbidden opcode", "{reason}"),
+    Kind(608, "metadata-too-deep", Severity.ERROR, "metadata too deep", "{reason}"),
+    Kind(609, "metadata-too-large", Severity.ERROR, "metadata too large", "{reason}"),
+    Kind(610, "header-too-large", Severity.ERROR, "header too large", "{reason}"),
+    Kind(611, "header-malformed", Severity.ERROR, "header malformed", "{reason}"),
+    Kind(612, "header-duplicate-key", Severity.ERROR, "header duplicate key", "{reason}"),
+    Kind(613, "header-unknown-dtype", Severity.ERROR, "header unknown dtype", "{reason}"),
+    Kind(614, "index-malformed", Severity.ERROR, "index malformed", "{reason}"),
+    Kind(615, "index-duplicate-key", Severity.ERROR, "index duplicate key", "{reason}"),
+    Kind(616, "array-metadata-malformed", Severity.ERROR, "array metadata malformed", "{reason}"),
+    Kind(617, "unsupported", Severity.WARNING, "unsupported", "{reason}"),
+    Kind(618, "size-inferred", Severity.NOTE, "size inferred", "{reason}"),
+    Kind(619, "file-unreadable", Severity.ERROR, "file unreadable", "{reason}"),
+    Kind(701, "metadata-missing", Severity.ERROR, "metadata missing", "{reason}"),
+    Kind(702, "uncommitted-step", Severity.ERROR, "uncommitted step", "{reason}"),
+    Kind(703, "commit-marker-missing", Severity.WARNING, "commit marker missing", "{reason}"),
+    Kind(704, "item-missing", Severity.ERROR, "item missing", "{reason}"),
+    Kind(705, "rank-count-mismatch", Severity.ERROR, "rank count mismatch", "{reason}"),
+    Kind(706, "sharded-object-gap", Severity.ERROR, "sharded object gap", "{reason}"),
+    Kind(707, "array-metadata-missing", Severity.ERROR, "array metadata missing", "{reason}"),
+    Kind(708, "merge-unfinished", Severity.ERROR, "merge unfinished", "{reason}"),
+)
+
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType({kind.code: kind for kind in _TABLE})
+"""Every kind of finding by code, in ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Which chunks a finding is about.
+
+    Attributes
+    ----------
+    count
+        How many.
+    first
+        The first 16 of them, ascending.
+    """
+
+    count: int = 0
+    first: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something wrong with, or noteworthy of, a layout or a checkpoint.
+
+    Attributes
+    ----------
+    code, name, severity
+        What kind of finding; `KINDS` has the table.
+    part
+        Part of the checkpoint, where it has several.
+    fqn
+        Name of the tensor.
+    positions
+        The chunks.
+    dimension
+        The dimension.
+    box
+        Offsets and sizes of the elements it is about.
+    file
+        File, relative to the checkpoint.
+    byte_range
+        First byte and number of bytes in the file.
+    values
+        The numbers and words that clash, by name.
+    """
+
+    code: str
+    severity: Severity
+    part: str | None = None
+    fqn: str | None = None
+    positions: Positions = Positions()
+    dimension: int | None = None
+    box: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    file: str | None = None
+    byte_range: tuple[int, int] | None = None
+    values: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The kebab-case name."""
+        return KINDS[self.code].name
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, in one sentence with the numbers that clash."""
+        return KINDS[self.code].sentence.format_map({"dimension": self.dimension, **self.values})
+
+
+class Findings(Sequence[Finding]):
+    """Findings in order of severity, part, fqn, code, first position and dimension, with counts of all.
+
+    Parameters
+    ----------
+    records
+        The findings that are shown, in any order.
+    counts
+        How many there are of each code, where more are known than shown; by default those of `records`.
+    """
+
+    __slots__ = ("_records", "counts")
+
+    def __init__(self, records: Iterable[Finding] = (), counts: Mapping[str, int] | None = None) -> None:
+        self._records = tuple(sorted(records, key=_order))
+        self.counts: Mapping[str, int] = dict(
+            Counter(record.code for record in self._records) if counts is None else counts
+        )
+
+    @property
+    def total(self) -> int:
+        """How many findings there are, shown or not."""
+        return sum(self.counts.values())
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, position: int) -> Finding: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Finding]: ...
+    def __getitem__(self, position: int | slice) -> Finding | Sequence[Finding]:
+        return self._records[position]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Findings) and self._records == other._records and self.counts == other.counts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{self.total} findings: {dict(self.counts)}>"
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    first = finding.positions.first
+    return (
+        finding.severity,
+        finding.part or "",
+        finding.fqn or "",
+        finding.code,
+        first[0] if first else -1,
+        -1 if finding.dimension is None else finding.dimension,
+    )

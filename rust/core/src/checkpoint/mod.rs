@@ -1,0 +1,3 @@
+//! Metadata readers: bytes in, columns out, every cap in one place.
+
+pub mod limits;

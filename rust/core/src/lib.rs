@@ -1,0 +1,11 @@
+//! Proves that the shards of a checkpoint fit together.
+//!
+//! The core takes slices and returns vectors or columns. It opens no file, reads no clock and no environment, and
+//! knows nothing of Python. Every box is half-open; every rank is allowed, rank 0 being a tensor of one element.
+#![forbid(unsafe_code)]
+
+pub mod bounds;
+pub mod checkpoint;
+pub mod findings;
+pub mod interrupt;
+pub mod layout;

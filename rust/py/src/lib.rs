@@ -1,0 +1,19 @@
+//! `shardproof._core`: conversion, the interpreter lock, signals and errors. No geometry lives here.
+
+use pyo3::prelude::*;
+
+/// The compiled half of shardproof.
+#[pymodule(gil_used = false)]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "a dunder is the name Python gives it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// Every finding code the core can emit, as (number, name), in ascending order.
+    #[pyfunction]
+    fn finding_codes() -> Vec<(u16, &'static str)> {
+        shardproof_core::findings::Code::ALL.iter().map(|code| (code.number(), code.name())).collect()
+    }
+}

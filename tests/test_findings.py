@@ -1,0 +1,11 @@
+"""The table of codes."""
+
+from shardproof import _core
+from shardproof.findings import KINDS
+
+
+def test_the_core_and_the_table_know_the_same_codes():
+    table = [(kind.number, kind.name) for kind in KINDS.values()]
+    assert table == _core.finding_codes()
+    assert len(table) >= 70
+    assert table == sorted(table)
