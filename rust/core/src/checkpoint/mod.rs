@@ -1,3 +1,5 @@
 //! Metadata readers: bytes in, columns out, every cap in one place.
 
+pub mod dtype;
 pub mod limits;
+pub mod part;
