@@ -40,8 +40,6 @@ class Kind:
         What it means, in one line.
     sentence
         The sentence of a finding; its fields are `Finding.values` and the finding's own attributes.
-    explanation
-        What it means, why it matters, how it comes about and what to do, in Markdown.
     """
 
     number: int
@@ -49,7 +47,6 @@ class Kind:
     severity: Severity
     summary: str
     sentence: str
-    explanation: str = ""
 
     @property
     def code(self) -> str:
