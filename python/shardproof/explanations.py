@@ -48,7 +48,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = MappingProxyType(
         "SP102": Explanation(
             "A chunk has more or fewer numbers than the tensor has dimensions.",
             "Readers that stop at the shorter of the two place the chunk wrongly without a word.",
-            "A tensor was flattened, or gained a dimension (stacked layers, heads), after its chunks were written down.",
+            "A tensor was flattened, or gained a dimension (stacked layers), after its chunks were written down.",
             "Give every offset and size as many numbers as `global_shape` has.",
         ),
         "SP103": Explanation(
@@ -96,7 +96,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = MappingProxyType(
         "SP301": Explanation(
             "Some elements of the tensor are covered by no chunk. The boxes say which.",
             "A loader leaves those elements as they were: uninitialised or stale memory goes into the model.",
-            "A process did not save (crash, lost attribute, wrong group), a chunk was dropped in a merge, or the tensor "
+            "A process did not save (crash, wrong group), a chunk was dropped in a merge, or the tensor "
             "grew after its chunks were written down.",
             "Find which process owns the missing box and save again, or take an older checkpoint.",
         ),
@@ -109,7 +109,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = MappingProxyType(
         "SP303": Explanation(
             "Different chunks cover the same elements.",
             "Which value is loaded depends on the order of the reads.",
-            "Two processes computed their share with different rules, a piece was shifted, or padding was saved as data.",
+            "Two processes computed their share by different rules, a piece was shifted, or padding was saved as data.",
             "Compare the offsets of the chunks named here with the split that was intended.",
         ),
         "SP304": Explanation(
@@ -198,7 +198,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = MappingProxyType(
         ),
         "SP406": Explanation(
             "Bytes inside a data file belong to no record.",
-            "Writers of this format leave no holes: the records and the file come from different saves, or a record is lost.",
+            "This format has no holes: records and file come from different saves, or a record is lost.",
             "A record was shortened, moved or removed.",
             "Compare with the other findings of the file.",
         ),
