@@ -17,6 +17,63 @@ pub struct Record {
     pub byte_offset: i64,
     /// Number of bytes.
     pub byte_length: i64,
+    /// What that number says about the chunk.
+    pub encoding: Encoding,
+}
+
+/// How a chunk's elements lie in the bytes of its record, so far as their number depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// The elements and nothing else: exactly as many bytes as they take.
+    Raw,
+    /// The elements as they are, inside a container: never fewer bytes than they take.
+    Archived,
+    /// Compressed or otherwise transformed: any number of bytes but none.
+    Transformed,
+    /// Somewhere in the file, such as inside a node: only the file itself can be looked for.
+    Unplaced,
+}
+
+/// What a format promises about its data files. A reader states it once for its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What may lie between the records of a data file.
+    pub filling: Filling,
+    /// What it means that one tensor has the same box twice.
+    pub equal_boxes: EqualBoxes,
+    /// How names of data files end: one beside the others that nothing refers to is worth a warning unless empty.
+    pub data_suffix: Option<&'static str>,
+}
+
+/// What may lie between the records of a data file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// Anything.
+    Free,
+    /// Nothing, as the format's writers have it: bytes that no record claims are worth a warning.
+    Tiled,
+    /// Nothing, as the format demands: a hole or bytes behind the last record are errors.
+    Packed,
+}
+
+/// What it means that one tensor has the same box twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EqualBoxes {
+    /// An error.
+    Duplicates,
+    /// Copies from several processes, each with a record of its own; two with one record are still duplicates.
+    Replicas,
+}
+
+impl Rules {
+    /// A format that promises nothing.
+    pub const NONE: Self = Self { filling: Filling::Free, equal_boxes: EqualBoxes::Duplicates, data_suffix: None };
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 /// One tensor; its chunks are rows of the part's columns.
@@ -83,6 +140,10 @@ pub struct Part {
     pub blobs: Vec<Entry>,
     /// Records that belong to no chunk and no entry.
     pub orphans: Vec<Entry>,
+    /// Bytes that are the format's own, such as a header in front of the data.
+    pub reserved: Vec<Record>,
+    /// What the format promises about its data files.
+    pub rules: Rules,
     /// What reading brought to light.
     pub findings: Vec<Finding>,
 }
@@ -210,7 +271,7 @@ mod tests {
         assert_eq!(part.push_chunk(0, &[0], &[4], None), Ok(false));
         let file = part.file_number("__0_0.distcp").unwrap();
         assert_eq!(part.file_number("__0_0.distcp"), Ok(file));
-        let record = Record { file, byte_offset: 8, byte_length: 48 };
+        let record = Record { file, byte_offset: 8, byte_length: 48, encoding: Encoding::Raw };
         assert_eq!(part.push_chunk(1, &[2, 0], &[2, 6], Some(record)), Ok(true));
 
         let [scalar, w] = part.tensors() else { panic!("two tensors") };
