@@ -82,6 +82,7 @@ pub struct Tensor {
     fqn: Box<str>,
     dtype: Dtype,
     shape: Box<[i64]>,
+    fill: Option<Box<str>>,
     chunks: Range<usize>,
     first_coordinate: usize,
 }
@@ -103,6 +104,12 @@ impl Tensor {
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         &self.shape
+    }
+
+    /// What elements that no chunk covers read as, where the format lets them be absent.
+    #[must_use]
+    pub fn fill(&self) -> Option<&str> {
+        self.fill.as_deref()
     }
 
     /// Rows of the part's columns that are this tensor's chunks.
@@ -167,9 +174,17 @@ impl Part {
             fqn: fqn.into(),
             dtype,
             shape: shape.into(),
+            fill: None,
             chunks: row..row,
             first_coordinate: self.offsets.len(),
         });
+    }
+
+    /// Declare that elements of the tensor that was begun last may be absent, and what they read as then.
+    pub fn declare_fill(&mut self, fill: &str) {
+        if let Some(tensor) = self.tensors.last_mut() {
+            tensor.fill = Some(fill.into());
+        }
     }
 
     /// Add a chunk to the tensor that was begun last.
