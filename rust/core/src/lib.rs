@@ -8,4 +8,5 @@ pub mod bounds;
 pub mod checkpoint;
 pub mod findings;
 pub mod interrupt;
+pub mod join;
 pub mod layout;
