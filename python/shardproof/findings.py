@@ -7,9 +7,23 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, overload
+from typing import Final, TypeAlias, overload
 
-__all__ = ["KINDS", "Finding", "Findings", "Kind", "Positions", "Severity"]
+__all__ = ["KINDS", "CoreRecord", "Finding", "Findings", "Kind", "Positions", "Severity"]
+
+CoreRecord: TypeAlias = tuple[
+    int,
+    str | None,
+    int,
+    tuple[int, ...],
+    int | None,
+    tuple[tuple[int, ...], tuple[int, ...]] | None,
+    str | None,
+    tuple[int, int] | None,
+    dict[str, int | str],
+]
+"""What the core reports: number of the code, fqn, count of positions and the first of them, dimension, box, file,
+byte range, values."""
 
 
 @enum.unique
@@ -287,7 +301,37 @@ class Finding:
     @property
     def sentence(self) -> str:
         """What is wrong, in one sentence with the numbers that clash."""
+        if "reason" in self.values:
+            return str(self.values["reason"])
         return KINDS[self.code].sentence.format_map({"dimension": self.dimension, **self.values})
+
+    @classmethod
+    def from_core(cls, record: CoreRecord, *, part: str | None = None, directory: str = "") -> Finding:
+        """Make a finding of what the core reports.
+
+        Parameters
+        ----------
+        record
+            The core's tuple.
+        part
+            Name of the part, where a checkpoint has several.
+        directory
+            Where the part's files lie in the checkpoint: empty, or a path that ends in ``/``.
+        """
+        number, fqn, count, first, dimension, box, file, byte_range, values = record
+        code = f"SP{number}"
+        return cls(
+            code=code,
+            severity=KINDS[code].severity,
+            part=part,
+            fqn=fqn,
+            positions=Positions(count, first),
+            dimension=dimension,
+            box=box,
+            file=file if file is None else directory + file,
+            byte_range=byte_range,
+            values=values,
+        )
 
 
 class Findings(Sequence[Finding]):

@@ -1,5 +1,8 @@
 //! `shardproof._core`: conversion, the interpreter lock, signals and errors. No geometry lives here.
 
+mod part;
+mod records;
+
 use pyo3::prelude::*;
 
 /// The compiled half of shardproof.
@@ -10,6 +13,9 @@ mod _core {
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "a dunder is the name Python gives it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use crate::part::Part;
 
     /// Every finding code the core can emit, as (number, name), in ascending order.
     #[pyfunction]

@@ -151,6 +151,8 @@ pub struct Part {
     pub reserved: Vec<Record>,
     /// What the format promises about its data files.
     pub rules: Rules,
+    /// Whether a file that lists chunks could not be read: gaps may follow from that alone and are not reported.
+    pub incomplete: bool,
     /// What reading brought to light.
     pub findings: Vec<Finding>,
 }
@@ -228,6 +230,12 @@ impl Part {
         self.files.push(path.into());
         self.file_numbers.insert(path.into(), number);
         Ok(number)
+    }
+
+    /// The number of a file that already has one.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<u32> {
+        self.file_numbers.get(path).copied()
     }
 
     /// Paths of the files, as recorded, by number.
