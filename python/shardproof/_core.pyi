@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -5,7 +6,14 @@ import numpy.typing as npt
 
 from shardproof.findings import CoreRecord
 
-__all__ = ["Part", "__version__", "finding_codes"]
+__all__ = [
+    "Part",
+    "SafetensorsHeader",
+    "SafetensorsIndex",
+    "__version__",
+    "assemble_safetensors",
+    "finding_codes",
+]
 
 __version__: str
 
@@ -23,3 +31,23 @@ class Part:
     def blobs(self) -> list[tuple[str, tuple[int, int, int] | None]]: ...
     def findings(self) -> list[CoreRecord]: ...
     def judge(self, sizes: list[tuple[str, int]], most: int) -> tuple[list[CoreRecord], dict[int, int]]: ...
+
+@final
+class SafetensorsHeader:
+    def __new__(cls, path: str, start: bytes, size: int) -> SafetensorsHeader: ...
+    @staticmethod
+    def extent(start: bytes, size: int) -> int | None: ...
+    @property
+    def holds_pieces(self) -> bool: ...
+
+@final
+class SafetensorsIndex:
+    def __new__(cls, path: str, content: bytes) -> SafetensorsIndex: ...
+    def files(self) -> list[str]: ...
+
+def assemble_safetensors(
+    headers: Sequence[SafetensorsHeader],
+    index: SafetensorsIndex | None,
+    whole: Part | None,
+    sizes: list[tuple[str, int]],
+) -> Part: ...

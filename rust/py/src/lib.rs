@@ -2,6 +2,7 @@
 
 mod part;
 mod records;
+mod safetensors;
 
 use pyo3::prelude::*;
 
@@ -16,6 +17,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::part::Part;
+    #[pymodule_export]
+    use crate::safetensors::{SafetensorsHeader, SafetensorsIndex, assemble_safetensors};
 
     /// Every finding code the core can emit, as (number, name), in ascending order.
     #[pyfunction]

@@ -23,6 +23,11 @@ impl From<Columns> for Part {
 }
 
 impl Part {
+    /// The columns themselves.
+    pub(crate) const fn columns(&self) -> &Columns {
+        &self.0
+    }
+
     fn named(&self, number: usize) -> PyResult<&Tensor> {
         self.0.tensors().get(number).ok_or_else(|| PyIndexError::new_err(number))
     }

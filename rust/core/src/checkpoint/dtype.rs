@@ -54,6 +54,12 @@ impl Dtype {
         Self { name: name.into(), bits }
     }
 
+    /// A dtype that its format does not have: no size is known, whatever the name looks like.
+    #[must_use]
+    pub fn unknown(name: &str) -> Self {
+        Self { name: name.into(), bits: None }
+    }
+
     /// The name, as torch spells it.
     #[must_use]
     pub fn name(&self) -> &str {

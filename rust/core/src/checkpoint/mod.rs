@@ -1,10 +1,13 @@
 //! Metadata readers: bytes in, columns out, every cap in one place.
 
+pub mod dcp_hf;
 pub mod dtype;
+pub mod index;
 pub mod inventory;
 pub mod json;
 pub mod judge;
 pub mod limits;
 pub mod part;
+pub mod safetensors;
 pub mod storage;
 pub mod tally;
