@@ -13,7 +13,7 @@ mod grid;
 mod line;
 mod segments;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::layout::Inside;

@@ -7,6 +7,8 @@
 pub mod bounds;
 pub mod checkpoint;
 pub mod findings;
+pub mod flat;
 pub mod interrupt;
 pub mod join;
 pub mod layout;
+pub mod plan;

@@ -37,10 +37,31 @@ impl Layout {
         }
     }
 
+    /// Every box of a tensor, empty ones included.
+    pub(crate) fn universe(shape: &[i64]) -> Self {
+        let mut boxes = vec![(Vec::new(), Vec::new())];
+        for &dim in shape {
+            boxes = boxes
+                .iter()
+                .flat_map(|(offsets, sizes)| {
+                    (0..=dim).flat_map(move |start| {
+                        (0..=dim - start)
+                            .map(move |len| ([&offsets[..], &[start]].concat(), [&sizes[..], &[len]].concat()))
+                    })
+                })
+                .collect();
+        }
+        Self::new(shape, &boxes)
+    }
+
     pub(crate) fn inside(&self) -> Inside<'_> {
         let table = |values| Table::new(values, self.count, self.shape.len()).expect("rectangular");
         bounds::inside(Chunks::new(&self.shape, table(&self.offsets), table(&self.sizes)).expect("one rank"))
             .expect("inside")
+    }
+
+    pub(crate) fn rows(&self) -> Vec<(Vec<i64>, Vec<i64>)> {
+        self.boxes().into_iter().map(|(offsets, sizes)| (offsets.to_vec(), sizes.to_vec())).collect()
     }
 
     fn boxes(&self) -> Vec<(&[i64], &[i64])> {
@@ -108,22 +129,6 @@ fn agree(left: &Layout, right: &Layout) -> usize {
         answered += 1;
     }
     answered
-}
-
-/// Every box of a tensor, empty ones included.
-fn universe(shape: &[i64]) -> Layout {
-    let mut boxes = vec![(Vec::new(), Vec::new())];
-    for &dim in shape {
-        boxes = boxes
-            .iter()
-            .flat_map(|(offsets, sizes)| {
-                (0..=dim).flat_map(move |start| {
-                    (0..=dim - start).map(move |len| ([&offsets[..], &[start]].concat(), [&sizes[..], &[len]].concat()))
-                })
-            })
-            .collect();
-    }
-    Layout::new(shape, &boxes)
 }
 
 /// A small generator of numbers: what is tried is the same in every run.
@@ -231,7 +236,7 @@ fn every_box_of_a_small_tensor_meets_what_shares_an_element_with_it() {
     let mut pairs_tried = 0;
     let mut answers = 0;
     for shape in [&[][..], &[0], &[1], &[7], &[0, 2], &[3, 4], &[2, 2, 2], &[1, 2, 1, 2], &[1, 1, 1, 1, 1]] {
-        let all = universe(shape);
+        let all = Layout::universe(shape);
         answers += agree(&all, &all);
         pairs_tried += all.count * all.count;
     }
@@ -241,7 +246,7 @@ fn every_box_of_a_small_tensor_meets_what_shares_an_element_with_it() {
 
 #[test]
 fn every_pair_of_two_intervals_against_two_is_found() {
-    let all = universe(&[3]).boxes().into_iter().map(|(o, s)| (o.to_vec(), s.to_vec())).collect::<Vec<_>>();
+    let all = Layout::universe(&[3]).rows();
     let mut tried = 0;
     for a in &all {
         for b in &all {
