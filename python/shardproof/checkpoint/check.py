@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from shardproof.checkpoint.discover import Discovery, FoundPart, discover
-from shardproof.checkpoint.expectation import compare
 from shardproof.checkpoint.files import open_files
 from shardproof.checkpoint.model import Checkpoint
 from shardproof.checkpoint.reader import NotJudged
@@ -16,6 +15,7 @@ from shardproof.findings import KINDS, Finding, Findings, Severity
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Collection, Mapping
 
     from shardproof.checkpoint.expectation import Expected
 
@@ -75,6 +75,26 @@ class CheckReport:
         """Whether the verdict is whole."""
         return self.verdict == "whole"
 
+    def __str__(self) -> str:
+        from shardproof.report.text import render  # noqa: PLC0415 -- a report can show itself
+
+        return render(self)
+
+    def without(self, codes: Collection[str]) -> CheckReport:
+        """Leave findings out and decide again; that they were left out is then among what was not judged."""
+        left_out = {code: many for code, many in self.findings.counts.items() if code in codes}
+        if not left_out:
+            return self
+        kept = {code: many for code, many in self.findings.counts.items() if code not in codes}
+        records = [finding for finding in self.findings if finding.code not in codes]
+        ignored = (NotJudged(code, f"{many} ignored as asked") for code, many in sorted(left_out.items()))
+        return replace(
+            self,
+            verdict=_verdict(kept, anything=bool(self.formats)),
+            findings=Findings(records, kept),
+            not_judged=(*self.not_judged, *ignored),
+        )
+
 
 class _Collected:
     """Findings of all parts with exact counts."""
@@ -129,6 +149,8 @@ def check_checkpoint(
     for part in found.parts:
         _judge(part, found, collected, max_findings, deep=deep)
     if expect is not None:
+        from shardproof.checkpoint.expectation import compare  # noqa: PLC0415 -- few ask for it
+
         collected.add(compare([part for _, part in found.parts], expect))
     not_judged = [*found.not_judged, *(entry for _, part in found.parts for entry in part.not_judged)]
     if not deep and any(part.columns.chunk_count() for _, part in found.parts):
@@ -136,9 +158,9 @@ def check_checkpoint(
     findings = Findings(Findings(collected.records)[:max_findings], collected.counts)
     return CheckReport(
         location=files.location,
-        verdict=_verdict(found, collected),
+        verdict=_verdict(collected.counts, anything=bool(found.parts)),
         findings=findings,
-        not_judged=tuple(dict.fromkeys(not_judged)),
+        not_judged=tuple({entry.what: entry for entry in reversed(not_judged)}.values())[::-1],
         formats={part.name: part.format for _, part in found.parts},
         tensors=sum(len(part.columns) for _, part in found.parts),
         chunks=sum(part.columns.chunk_count() for _, part in found.parts),
@@ -166,9 +188,10 @@ def _judge(found_part: FoundPart, found: Discovery, collected: _Collected, most:
         collected.add([Finding(code=kind.code, severity=kind.severity, part=name, values={"reason": reason})])
 
 
-def _verdict(found: Discovery, collected: _Collected) -> Verdict:
-    errors = {code for code in collected.counts if KINDS[code].severity is Severity.ERROR}
+def _verdict(counts: Mapping[str, int], *, anything: bool) -> Verdict:
+    """Decide: broken if something is wrong for certain, whole if nothing is and everything was judged."""
+    serious = {code for code in counts if KINDS[code].severity is not Severity.NOTE}
+    errors = {code for code in serious if KINDS[code].severity is Severity.ERROR}
     if errors - _UNANSWERED:
         return "broken"
-    unanswered = any(KINDS[code].severity is not Severity.NOTE for code in _UNANSWERED & collected.counts.keys())
-    return "not proved" if errors or unanswered or not found.parts else "whole"
+    return "whole" if anything and not errors and not serious & _UNANSWERED else "not proved"

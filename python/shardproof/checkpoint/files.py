@@ -154,10 +154,15 @@ class _LocalStore:
                     except OSError:  # a link that leads nowhere is a file that is not there
                         continue
                     if stat.S_ISREG(status.st_mode):
-                        found[prefix + entry.name] = status.st_size
+                        found[_text(prefix + entry.name)] = status.st_size
             if len(found) > MAX_FILES:
                 raise LimitExceeded(f"{self._root}: more than {MAX_FILES} files")
         return found
+
+
+def _text(path: str) -> str:
+    """Put a name that is not UTF-8 in a form that is: metadata cannot name it anyway."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class _RemoteStore:
@@ -209,10 +214,9 @@ def open_files(path: str | os.PathLike[str]) -> Files:
     make = _RemoteStore if "://" in location else _LocalStore
     store: _LocalStore | _RemoteStore = make(location)
     if not store.is_file():
-        sizes = store.sizes()
-        if not sizes and not store.exists():
+        if not store.exists():
             raise FileNotFoundError(f"{location}: nothing is there")
-        return Files(location, sizes, store)
+        return Files(location, store.sizes(), store)
     directory, slash, name = location.rpartition("/")
     beside = make(directory or slash or ".")
     sizes = beside.sizes() if name.endswith(_SPEAKS_FOR_A_DIRECTORY) else {name: store.size()}

@@ -24,6 +24,7 @@ _SHARDED: Final = "sharded"
 _FIRST_BYTES: Final = 1 << 16
 """Bytes that the first look at a file takes: most headers end within them."""
 
+_UNVERIFIED: Final = NotJudged("payloads", "safetensors files have no checksums: their elements may be anything")
 _INFERRED: Final = NotJudged(
     "global shapes", "pieces do not say them: they were inferred, and what is missing at the end of a tensor is unseen"
 )
@@ -107,7 +108,7 @@ def _part(
         columns=columns,
         files=files,
         name=name,
-        not_judged=(_INFERRED,) if inferred else (),
+        not_judged=(_UNVERIFIED, _INFERRED) if inferred else (_UNVERIFIED,),
     )
 
 

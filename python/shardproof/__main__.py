@@ -1,0 +1,5 @@
+"""`python -m shardproof` is `shardproof`."""
+
+from shardproof.cli import main
+
+main()
