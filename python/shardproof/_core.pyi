@@ -7,17 +7,27 @@ import numpy.typing as npt
 from shardproof.findings import CoreRecord
 
 __all__ = [
+    "ArrayReader",
     "Part",
     "SafetensorsHeader",
     "SafetensorsIndex",
     "__version__",
     "assemble_safetensors",
     "finding_codes",
+    "orbax_step",
 ]
 
 __version__: str
 
 def finding_codes() -> list[tuple[int, str]]: ...
+def orbax_step(content: bytes) -> tuple[list[tuple[str, str]], bool]: ...
+
+@final
+class ArrayReader:
+    def __new__(cls, files: list[tuple[str, int]], *, orbax: bool, deep: bool) -> ArrayReader: ...
+    def ranges(self) -> list[tuple[str, int, int]]: ...
+    def answer(self, answers: list[bytes | None]) -> None: ...
+    def finish(self) -> tuple[Part, list[CoreRecord]]: ...
 
 @final
 class Part:

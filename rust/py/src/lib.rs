@@ -3,6 +3,7 @@
 mod part;
 mod records;
 mod safetensors;
+mod zarr;
 
 use pyo3::prelude::*;
 
@@ -19,6 +20,8 @@ mod _core {
     use crate::part::Part;
     #[pymodule_export]
     use crate::safetensors::{SafetensorsHeader, SafetensorsIndex, assemble_safetensors};
+    #[pymodule_export]
+    use crate::zarr::{ArrayReader, orbax_step};
 
     /// Every finding code the core can emit, as (number, name), in ascending order.
     #[pyfunction]
