@@ -137,6 +137,33 @@ pub enum Value {
     Text(String),
 }
 
+impl Value {
+    /// The number of elements of a box, exact at any size; 1 at rank 0, 0 where a size is negative.
+    #[must_use]
+    pub fn elements(sizes: &[i64]) -> Self {
+        const LIMB: u128 = 10_u128.pow(18);
+        let mut limbs = vec![1_u128];
+        for &size in sizes {
+            let mut carry = 0_u128;
+            for limb in &mut limbs {
+                // Below 10^18 * 2^63 + 2^64: no step of this overflows.
+                carry = carry.saturating_add(limb.saturating_mul(u128::try_from(size).unwrap_or(0)));
+                (*limb, carry) = (carry % LIMB, carry / LIMB);
+            }
+            while carry > 0 {
+                limbs.push(carry % LIMB);
+                carry /= LIMB;
+            }
+        }
+        let digits = limbs.iter().rev().map(|limb| format!("{limb:018}")).collect::<Vec<_>>().concat();
+        let digits = digits.trim_start_matches('0');
+        match digits {
+            "" => Self::Int(0),
+            _ => digits.parse().map_or_else(|_| Self::Decimal(digits.to_owned()), Self::Int),
+        }
+    }
+}
+
 macro_rules! value_from {
     ($($kind:ty),*) => {
         $(impl From<$kind> for Value {
@@ -305,5 +332,20 @@ impl Finding {
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.values.push((name, value.into()));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Value;
+
+    #[test]
+    fn elements_are_exact_at_any_size() {
+        assert_eq!(Value::elements(&[]), Value::Int(1));
+        assert_eq!(Value::elements(&[i64::MAX; 2]), Value::Int(i128::from(i64::MAX) * i128::from(i64::MAX)));
+        assert_eq!(Value::elements(&[i64::MAX, 0, i64::MAX, i64::MAX]), Value::Int(0));
+        assert_eq!(Value::elements(&[10_i64.pow(18); 4]), Value::Decimal(format!("1{}", "0".repeat(72))));
+        let cube = "784637716923335095224261902710254454442933591094742482943";
+        assert_eq!(Value::elements(&[i64::MAX; 3]), Value::Decimal(cube.to_owned()));
     }
 }

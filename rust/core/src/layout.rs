@@ -91,6 +91,17 @@ impl<'a> Table<'a> {
         self.values.get(start..start.checked_add(self.rank)?)
     }
 
+    /// The rows from `first` up to `stop`, if they are there.
+    #[must_use]
+    pub fn between(self, first: usize, stop: usize) -> Option<Self> {
+        let rows = stop.checked_sub(first)?;
+        if stop > self.rows {
+            return None;
+        }
+        let values = self.values.get(first.checked_mul(self.rank)?..stop.checked_mul(self.rank)?)?;
+        Some(Self { values, rows, rank: self.rank })
+    }
+
     /// All rows in order; at rank 0, `len()` empty slices.
     pub fn iter(self) -> impl Iterator<Item = &'a [i64]> + Clone {
         (0..self.rows).filter_map(move |position| self.row(position))

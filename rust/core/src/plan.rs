@@ -9,6 +9,8 @@
 )]
 
 mod cost;
+mod cover;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +19,7 @@ use crate::join::{self, Pairs};
 use crate::layout::{Inside, ShapeError};
 
 pub use cost::{Cost, CostError, cost};
+pub use source::Sources;
 
 /// Wanted chunks between two questions to the caller.
 const BLOCK: i64 = 1 << 12;
@@ -142,14 +145,17 @@ impl Reads<'_> {
                 );
                 filled = filled.zip(volume).and_then(|(sum, volume)| sum.checked_add(volume));
             }
-            let volume =
-                sizes.iter().try_fold(1_u128, |volume, &size| volume.checked_mul(u128::from(size.unsigned_abs())));
-            if filled.is_none() || filled != volume {
+            if filled.is_none() || filled != volume(sizes) {
                 uneven.push(usize::try_from(position).unwrap_or(usize::MAX));
             }
         }
         Ok(uneven)
     }
+}
+
+/// The number of elements of a box, unless beyond 128 bits.
+fn volume(sizes: &[i64]) -> Option<u128> {
+    sizes.iter().try_fold(1_u128, |volume, &size| volume.checked_mul(u128::from(size.unsigned_abs())))
 }
 
 /// Row `row` of a table of `rank` columns.

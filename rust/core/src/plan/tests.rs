@@ -1,7 +1,8 @@
 //! Plans against a table of elements.
 #![expect(clippy::arithmetic_side_effects, reason = "small numbers, and a test that overflows fails")]
 
-use super::{Columns, Cost, CostError, Refused, WriteError, cost, reads};
+use super::{Columns, Cost, CostError, Refused, Sources, WriteError, cost, reads};
+use crate::findings::{Code, Value};
 use crate::interrupt::Interrupt;
 use crate::join;
 use crate::join::tests::{Dice, Layout};
@@ -39,6 +40,14 @@ fn plan(saved: &Layout, wanted: &Layout) -> Plan {
     };
     plan.uneven = reads.write(into, Interrupt::NEVER).unwrap();
     plan
+}
+
+fn sources(saved: &Layout, wanted: &Layout, most: usize) -> Sources {
+    let plan = plan(saved, wanted);
+    let (rows, rank) = (plan.saved_positions.len(), saved.inside().chunks().rank());
+    let table = |values| Table::new(values, rows, rank).unwrap();
+    let reads = reads(saved.inside(), wanted.inside(), u64::MAX, Interrupt::NEVER).unwrap();
+    reads.sources(table(&plan.wanted_offsets), table(&plan.lengths), &plan.uneven, most, Interrupt::NEVER).unwrap()
 }
 
 /// The elements of a box.
@@ -154,4 +163,99 @@ fn a_run_is_what_lies_together_in_the_saved_chunk() {
     assert_eq!(cost(sizes, &[0], lengths), Err(ShapeError::RowsDiffer { left: 1, right: 3 }.into()));
     let none = Table::new(&[], 0, 1).unwrap();
     assert_eq!(cost(sizes, &[], none), Ok(Cost::default()));
+}
+
+#[test]
+fn every_wanted_element_without_one_source_is_named_once() {
+    let (mut tried, mut gaps, mut overlaps) = (0, 0, 0);
+    for seed in 0..3_000 {
+        let mut dice = Dice::new(seed);
+        let rank = dice.below(5);
+        let largest = [30, 9, 5, 3].get(usize::try_from(rank).unwrap().saturating_sub(1)).copied().unwrap();
+        let shape: Vec<i64> = (0..rank).map(|_| dice.below(largest) + 1).collect();
+        let pieces = if seed % 5 == 0 { 40 } else { 9 };
+        let (mut saved, wanted) = (dice.layout(&shape, pieces).rows(), dice.layout(&shape, 9));
+        if seed % 2 == 0 && saved.len() > 1 {
+            // A hole or a repetition in what may be a tiling.
+            let (hole, again) = (dice.below(2) == 0, saved[0].clone());
+            if hole {
+                saved.remove(0);
+            } else {
+                saved.push(again);
+            }
+        }
+        let saved = Layout::new(&shape, &saved);
+        let sources = sources(&saved, &wanted, usize::MAX);
+        assert!(sources.complete);
+
+        let held: Vec<Vec<Vec<i64>>> = saved.rows().iter().map(|(o, s)| elements(o, s)).collect();
+        let mut named = std::collections::HashMap::new();
+        for finding in &sources.findings {
+            let (offsets, sizes) = finding.region.clone().unwrap();
+            let value = |name| finding.values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
+            let inside = elements(&offsets, &sizes);
+            assert_eq!(value("elements"), Some(inside.len().into()));
+            let (at, chunks) = if finding.code == Code::SourceGap {
+                (finding.positions.first[0], Vec::new())
+            } else {
+                assert_eq!(value("times"), Some(finding.positions.count.into()));
+                let Some(Value::Int(at)) = value("wanted") else { panic!("{finding:?}") };
+                (u64::try_from(at).unwrap(), finding.positions.first.clone())
+            };
+            for element in inside {
+                assert!(named.insert((at, element), chunks.clone()).is_none(), "{finding:?}");
+            }
+        }
+        for (at, (offsets, sizes)) in (0..).zip(wanted.rows()) {
+            for element in elements(&offsets, &sizes) {
+                let all: Vec<u64> =
+                    (0..).zip(&held).filter(|(_, held)| held.contains(&element)).map(|(at, _)| at).collect();
+                let expected = (all.len() != 1).then(|| all.into_iter().take(16).collect::<Vec<_>>());
+                assert_eq!(named.remove(&(at, element)), expected, "{saved:?} {wanted:?}");
+            }
+        }
+        assert!(named.is_empty());
+        tried += 1;
+        gaps += sources.gaps;
+        overlaps += sources.overlaps;
+    }
+    assert_eq!(tried, 3_000);
+    assert!(gaps > 4_000 && overlaps > 4_000, "{gaps} {overlaps}");
+}
+
+#[test]
+fn a_gap_and_an_overlap_of_one_size_do_not_cancel() {
+    let wanted = Layout::new(&[8], &[(vec![0], vec![8])]);
+    for extra in [0, 40] {
+        // Beyond some number of reads the overlap is found by another search.
+        let shape = [8 + extra];
+        let mut saved = vec![(vec![0], vec![4]), (vec![2], vec![4])];
+        saved.extend((8..8 + extra).map(|at| (vec![at], vec![1])));
+        let (saved, whole) = (Layout::new(&shape, &saved), [(vec![0], vec![8 + extra])]);
+        let found = sources(&saved, &Layout::new(&shape, &whole), 9);
+        assert_eq!((found.gaps, found.overlaps), (1, 1));
+        let boxes: Vec<_> =
+            found.findings.iter().map(|finding| (finding.code, finding.region.clone().unwrap())).collect();
+        assert_eq!(boxes, [(Code::SourceOverlap, (vec![2], vec![2])), (Code::SourceGap, (vec![6], vec![2]))]);
+    }
+    let none = sources(&Layout::new(&[8], &[]), &wanted, 9);
+    assert_eq!((none.gaps, none.overlaps, none.findings.len()), (1, 0, 1));
+}
+
+#[test]
+fn faults_are_counted_beyond_those_that_are_shown() {
+    let saved: Vec<_> = (0..50).map(|k| (vec![2 * k], vec![1])).collect();
+    let whole = Layout::new(&[100], &[(vec![0], vec![100])]);
+    let found = sources(&Layout::new(&[100], &saved), &whole, 3);
+    assert_eq!((found.gaps, found.findings.len(), found.complete), (50, 3, true));
+}
+
+#[test]
+fn elements_beyond_128_bits_are_counted() {
+    let max = i64::MAX;
+    let saved = Layout::new(&[max; 3], &[(vec![0; 3], vec![1, max, max])]);
+    let wanted = Layout::new(&[max; 3], &[(vec![0; 3], vec![max; 3])]);
+    let found = sources(&saved, &wanted, 9);
+    assert_eq!(found.findings[0].region, Some((vec![1, 0, 0], vec![max - 1, max, max])));
+    assert_eq!(found.findings[0].values, [("elements", Value::elements(&[max - 1, max, max]))]);
 }

@@ -1,0 +1,169 @@
+//! Which elements of one tensor no chunk has, or several, for the few tensors where that is the question.
+//!
+//! The tensor is cut at the middle one of the boundaries of its chunks, and the halves again, until a region has only
+//! chunks that contain it. Where the chunks are disjoint, a half whose chunks have as many elements as itself is left
+//! at once: a single fault is found on one path.
+
+use super::volume;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::layout::Inside;
+
+/// A box, and the chunks that contain it, ascending; no other chunk has an element of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Region {
+    pub(super) low: Vec<i64>,
+    pub(super) high: Vec<i64>,
+    pub(super) chunks: Vec<u32>,
+}
+
+/// The regions that have no chunk or several, in row-major order of their low corners.
+#[derive(Debug, Default)]
+pub(super) struct Regions {
+    pub(super) list: Vec<Region>,
+    /// Whether there are no others.
+    pub(super) complete: bool,
+}
+
+/// Find the regions of a tensor that have no chunk or several, looking at a chunk `budget` times altogether.
+pub(super) fn uneven(
+    chunks: Inside<'_>,
+    disjoint: bool,
+    budget: &mut u64,
+    interrupt: Interrupt<'_>,
+) -> Result<Regions, Interrupted> {
+    let shape = chunks.chunks().shape();
+    let mut search = Search { chunks, disjoint, budget, interrupt, above: Vec::new(), found: Regions::default() };
+    search.found.complete = true;
+    if !shape.contains(&0) {
+        let all: Vec<u32> = (0..)
+            .zip(chunks.chunks().sizes().iter())
+            .filter(|(_, sizes)| !sizes.contains(&0))
+            .map(|(chunk, _)| chunk)
+            .collect();
+        search.cut(&vec![0; shape.len()], shape, &all)?;
+    }
+    let mut found = search.found;
+    merge(&mut found.list);
+    Ok(found)
+}
+
+struct Search<'a> {
+    chunks: Inside<'a>,
+    disjoint: bool,
+    budget: &'a mut u64,
+    interrupt: Interrupt<'a>,
+    /// Chunks that contain the region that is looked at.
+    above: Vec<u32>,
+    found: Regions,
+}
+
+impl Search<'_> {
+    /// `chunks` are those that may have elements of the region without being in `above`.
+    fn cut(&mut self, low: &[i64], high: &[i64], chunks: &[u32]) -> Result<(), Interrupted> {
+        self.interrupt.check()?;
+        let looks = u64::try_from(chunks.len()).unwrap_or(u64::MAX).saturating_add(1);
+        if *self.budget < looks {
+            self.found.complete = false;
+            return Ok(());
+        }
+        *self.budget = self.budget.saturating_sub(looks);
+
+        let depth = self.above.len();
+        let mut partial = Vec::new();
+        let mut boundaries = vec![Vec::new(); low.len()];
+        let mut filled = Some(0_u128);
+        for &chunk in chunks {
+            let Some((starts, stops)) = self.corners(chunk) else { continue };
+            let clip = |((&low, &high), (&start, &stop)): ((&i64, &i64), (&i64, &i64))| {
+                high.min(stop).saturating_sub(low.max(start))
+            };
+            let sides: Vec<i64> = low.iter().zip(high).zip(starts.iter().zip(&stops)).map(clip).collect();
+            if sides.iter().any(|&side| side <= 0) {
+                continue;
+            }
+            filled = filled.zip(volume(&sides)).and_then(|(sum, volume)| sum.checked_add(volume));
+            let mut contains = true;
+            for ((boundaries, (&low, &high)), ends) in
+                boundaries.iter_mut().zip(low.iter().zip(high)).zip(starts.iter().zip(&stops))
+            {
+                for &end in [ends.0, ends.1] {
+                    if low < end && end < high {
+                        boundaries.push(end);
+                        contains = false;
+                    }
+                }
+            }
+            if contains {
+                self.above.push(chunk);
+            } else {
+                partial.push(chunk);
+            }
+        }
+
+        let sides: Vec<i64> = low.iter().zip(high).map(|(&low, &high)| high.saturating_sub(low)).collect();
+        let whole = self.disjoint && filled.is_some() && filled == volume(&sides);
+        let widest = (0..).zip(&mut boundaries).max_by_key(|(_, ends)| ends.len());
+        match widest {
+            _ if whole => {}
+            Some((dimension, ends)) if !partial.is_empty() => {
+                let middle = ends.len() / 2;
+                let at = *ends.select_nth_unstable(middle).1;
+                let (mut below, mut above) = (high.to_vec(), low.to_vec());
+                for corner in [&mut below, &mut above] {
+                    if let Some(coordinate) = corner.get_mut(dimension) {
+                        *coordinate = at;
+                    }
+                }
+                self.cut(low, &below, &partial)?;
+                self.cut(&above, high, &partial)?;
+            }
+            _ if self.above.len() != 1 => {
+                let mut chunks = self.above.clone();
+                chunks.sort_unstable();
+                self.found.list.push(Region { low: low.to_vec(), high: high.to_vec(), chunks });
+            }
+            _ => {}
+        }
+        self.above.truncate(depth);
+        Ok(())
+    }
+
+    fn corners(&self, chunk: u32) -> Option<(&[i64], Vec<i64>)> {
+        let (chunks, row) = (self.chunks.chunks(), usize::try_from(chunk).ok()?);
+        let (starts, sizes) = (chunks.offsets().row(row)?, chunks.sizes().row(row)?);
+        Some((starts, starts.iter().zip(sizes).map(|(&start, &size)| start.saturating_add(size)).collect()))
+    }
+}
+
+/// Join neighbours that have the same chunks, one dimension after the other, until no two can be joined.
+pub(super) fn merge(regions: &mut Vec<Region>) {
+    let rank = regions.first().map_or(0, |region| region.low.len());
+    loop {
+        let before = regions.len();
+        for dimension in (0..rank).rev() {
+            let key = |region: &Region| {
+                let (mut low, mut high) = (region.low.clone(), region.high.clone());
+                let start = low.get_mut(dimension).map(std::mem::take);
+                high.get_mut(dimension).map(std::mem::take);
+                (region.chunks.clone(), low, high, start)
+            };
+            regions.sort_by_cached_key(key);
+            regions.dedup_by(|next, region| {
+                let alike = region.chunks == next.chunks
+                    && (0..rank).filter(|&other| other != dimension).all(|other| {
+                        region.low.get(other) == next.low.get(other) && region.high.get(other) == next.high.get(other)
+                    });
+                let touch = alike && region.high.get(dimension) == next.low.get(dimension);
+                if touch && let (Some(end), Some(&farther)) = (region.high.get_mut(dimension), next.high.get(dimension))
+                {
+                    *end = farther;
+                }
+                touch
+            });
+        }
+        if regions.len() == before {
+            break;
+        }
+    }
+    regions.sort_unstable();
+}
