@@ -7,7 +7,7 @@
     reason = "indices lie in a tensor whose number of elements was found to fit into 128 bits"
 )]
 
-use crate::layout::{Chunks, Inside};
+use crate::layout::{Boxes, Inside};
 
 /// Why a range has no boxes, or boxes no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,17 +51,6 @@ pub enum Fault {
     },
 }
 
-/// Boxes as columns, `rank` coordinates a row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Boxes {
-    /// How many boxes there are.
-    pub count: usize,
-    /// Where they start.
-    pub offsets: Vec<i64>,
-    /// How large they are.
-    pub sizes: Vec<i64>,
-}
-
 /// Cut the flat range `start..stop` of a tensor into the fewest boxes that are contiguous in the flattening.
 ///
 /// The boxes come in the order of the flattening. An empty range has none.
@@ -92,9 +81,7 @@ pub fn boxes(shape: &[i64], start: u128, stop: u128) -> Result<Boxes, Fault> {
                 taken = u128::from(size.unsigned_abs()) * stride;
             }
         }
-        found.count += 1;
-        found.offsets.extend(offsets);
-        found.sizes.extend(sizes);
+        found.push(&offsets, &sizes);
         next += taken;
     }
     Ok(found)
@@ -107,7 +94,7 @@ pub fn boxes(shape: &[i64], start: u128, stop: u128) -> Result<Boxes, Fault> {
 /// [`Fault`] when a chunk is not contiguous, when there is a gap or an overlap between two, and when the tensor is too
 /// large.
 pub fn range(chunks: Inside<'_>) -> Result<(u128, u128), Fault> {
-    let chunks: Chunks<'_> = chunks.chunks();
+    let chunks = chunks.chunks();
     let (strides, _) = strides(chunks.shape())?;
     let mut stretches = Vec::with_capacity(chunks.len());
     for (position, (offsets, sizes)) in chunks.iter().enumerate() {

@@ -196,3 +196,48 @@ impl<'a> Inside<'a> {
         self.0
     }
 }
+
+/// Boxes that a kernel made: columns of starts and sizes, a row per box.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Boxes {
+    count: usize,
+    offsets: Vec<i64>,
+    sizes: Vec<i64>,
+}
+
+impl Boxes {
+    /// Add a box; all have the same rank.
+    pub(crate) fn push(&mut self, offsets: &[i64], sizes: &[i64]) {
+        self.count = self.count.saturating_add(1);
+        self.offsets.extend_from_slice(offsets);
+        self.sizes.extend_from_slice(sizes);
+    }
+
+    /// Look at the boxes as chunks of a tensor.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError`] when the tensor has another rank.
+    pub fn of<'a>(&'a self, shape: &'a [i64]) -> Result<Chunks<'a>, ShapeError> {
+        let table = |values| Table::new(values, self.count, shape.len());
+        Chunks::new(shape, table(&self.offsets)?, table(&self.sizes)?)
+    }
+
+    /// Number of boxes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The columns: starts, then sizes.
+    #[must_use]
+    pub fn into_columns(self) -> (Vec<i64>, Vec<i64>) {
+        (self.offsets, self.sizes)
+    }
+}

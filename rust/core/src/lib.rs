@@ -6,6 +6,7 @@
 
 pub mod bounds;
 pub mod checkpoint;
+pub mod diff;
 pub mod findings;
 pub mod flat;
 pub mod interrupt;

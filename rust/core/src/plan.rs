@@ -9,10 +9,10 @@
 )]
 
 mod cost;
-mod cover;
+pub(crate) mod cover;
 mod source;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::join::{self, Pairs};

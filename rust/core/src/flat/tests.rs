@@ -28,8 +28,7 @@ type Rows = Vec<(Vec<i64>, Vec<i64>)>;
 /// The boxes of a range, row by row.
 fn boxes(shape: &[i64], start: u128, stop: u128) -> Result<Rows, Fault> {
     let found = super::boxes(shape, start, stop)?;
-    let row = |values: &[i64], at: usize| values[at * shape.len()..(at + 1) * shape.len()].to_vec();
-    Ok((0..found.count).map(|at| (row(&found.offsets, at), row(&found.sizes, at))).collect())
+    Ok(found.of(shape).unwrap().iter().map(|(offsets, sizes)| (offsets.to_vec(), sizes.to_vec())).collect())
 }
 
 /// The fewest contiguous boxes for each range, by trying every box.

@@ -10,10 +10,17 @@ use crate::layout::Inside;
 
 /// A box, and the chunks that contain it, ascending; no other chunk has an element of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Region {
-    pub(super) low: Vec<i64>,
-    pub(super) high: Vec<i64>,
-    pub(super) chunks: Vec<u32>,
+pub(crate) struct Region {
+    pub(crate) low: Vec<i64>,
+    pub(crate) high: Vec<i64>,
+    pub(crate) chunks: Vec<u32>,
+}
+
+impl Region {
+    /// Stops minus starts.
+    pub(crate) fn sizes(&self) -> Vec<i64> {
+        self.low.iter().zip(&self.high).map(|(&low, &high)| high.saturating_sub(low)).collect()
+    }
 }
 
 /// The regions that have no chunk or several, in row-major order of their low corners.
@@ -136,7 +143,7 @@ impl Search<'_> {
 }
 
 /// Join neighbours that have the same chunks, one dimension after the other, until no two can be joined.
-pub(super) fn merge(regions: &mut Vec<Region>) {
+pub(crate) fn merge(regions: &mut Vec<Region>) {
     let rank = regions.first().map_or(0, |region| region.low.len());
     loop {
         let before = regions.len();

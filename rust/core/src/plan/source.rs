@@ -113,7 +113,7 @@ fn overlapping(chunks: Inside<'_>, interrupt: Interrupt<'_>) -> Result<bool, Ref
 /// A finding about a region of the wanted chunk at `offsets`.
 fn finding(region: &Region, wanted: usize, offsets: &[i64], partners: &[u32]) -> Finding {
     let starts: Vec<i64> = region.low.iter().zip(offsets).map(|(&low, &offset)| low.saturating_add(offset)).collect();
-    let sizes: Vec<i64> = region.low.iter().zip(&region.high).map(|(&low, &high)| high.saturating_sub(low)).collect();
+    let sizes = region.sizes();
     let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
     let found = if region.chunks.is_empty() {
         Finding::new(Code::SourceGap).at(wanted)

@@ -51,7 +51,7 @@ fn sources(saved: &Layout, wanted: &Layout, most: usize) -> Sources {
 }
 
 /// The elements of a box.
-fn elements(offsets: &[i64], sizes: &[i64]) -> Vec<Vec<i64>> {
+pub(crate) fn elements(offsets: &[i64], sizes: &[i64]) -> Vec<Vec<i64>> {
     let mut found = vec![Vec::new()];
     for (&offset, &size) in offsets.iter().zip(sizes) {
         found = found
