@@ -6,10 +6,15 @@
 
 pub mod bounds;
 pub mod checkpoint;
+mod coalesce;
 pub mod diff;
+pub mod exact;
+pub mod field;
 pub mod findings;
 pub mod flat;
 pub mod interrupt;
 pub mod join;
 pub mod layout;
 pub mod plan;
+pub mod proof;
+pub mod volume;

@@ -1,0 +1,227 @@
+//! Whether every element of a tensor is covered exactly as often as it should be.
+//!
+//! Chunks that touch are merged first, exactly and in constant memory ([`crate::coalesce`]); layouts in order end there.
+//! What is left goes into the coverage residue, a sum that depends on nothing but how often each element is covered,
+//! takes O(rank) a chunk in any order and no memory, and whose error is bounded for every layout.
+
+mod keys;
+pub mod residue;
+mod sum;
+
+use self::keys::Pole;
+pub use self::keys::TooFewKeys;
+use self::sum::Sum;
+use crate::coalesce::{self, Brick, Point, Stack};
+use crate::exact;
+use crate::field::{Mersenne61, Mersenne127};
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::layout::Inside;
+use crate::volume::Volume;
+
+/// How often every element should be covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Exactly this often.
+    Times(u64),
+    /// Equally often, at least once.
+    Uniform,
+}
+
+impl Expected {
+    /// Whether `multiplicity` is what is expected.
+    #[must_use]
+    pub const fn is(self, multiplicity: u64) -> bool {
+        match self {
+            Self::Times(times) => multiplicity == times,
+            Self::Uniform => multiplicity > 0,
+        }
+    }
+}
+
+/// What settled the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The tensor has no elements.
+    Empty,
+    /// The chunks have the wrong number of elements.
+    Volume,
+    /// Merging left so few boxes that they could be compared with each other.
+    Coalesced,
+    /// The coverage residue.
+    Residue,
+    /// The corners of all boxes, cancelled against those of the tensor.
+    Corners,
+}
+
+impl Method {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Volume => "volume",
+            Self::Coalesced => "coalesced",
+            Self::Residue => "residue",
+            Self::Corners => "corners",
+        }
+    }
+}
+
+/// Whether a tensor is covered as expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// Whether it is.
+    pub whole: bool,
+    /// How often every element is covered, if equally often and known.
+    pub multiplicity: Option<u64>,
+    /// What settled it.
+    pub method: Method,
+    /// At most how probable it is that `whole` is wrong; 0 when exact. A verdict of not whole is always exact.
+    pub error_bound: f64,
+}
+
+impl Verdict {
+    const fn exact(expected: Expected, multiplicity: u64, method: Method) -> Self {
+        Self { whole: expected.is(multiplicity), multiplicity: Some(multiplicity), method, error_bound: 0.0 }
+    }
+
+    const fn uneven(method: Method) -> Self {
+        Self { whole: false, multiplicity: None, method, error_bound: 0.0 }
+    }
+}
+
+/// How to look at what merging leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rigour {
+    /// By the residue: linear, with a bounded probability of error.
+    Bounded,
+    /// By corners: without error, up to rank [`exact::MAX_RANK`].
+    Exact,
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The caller gave too few random bytes.
+    #[error(transparent)]
+    TooFewKeys(#[from] TooFewKeys),
+    /// An exact proof has 2^rank corners for each chunk.
+    #[error("an exact proof takes 2^rank corners for each chunk: rank {rank} is above the limit of {limit}", limit = exact::MAX_RANK)]
+    RankTooHigh {
+        /// Rank of the tensor.
+        rank: usize,
+    },
+    /// The caller raised the flag.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// Decide whether `chunks` cover every element as often as `expected`.
+///
+/// Empty chunks cover nothing. A tensor of rank 0 has one element, which every chunk covers; a tensor without elements
+/// is whole. `keys` holds sixteen bytes for each dimension, uniformly random and unknown to whoever made the layout.
+///
+/// # Errors
+///
+/// [`Error::TooFewKeys`]; [`Error::RankTooHigh`] for an exact proof that merging does not settle;
+/// [`Error::Interrupted`].
+pub fn decide(
+    chunks: Inside<'_>,
+    expected: Expected,
+    rigour: Rigour,
+    keys: &[u8],
+    interrupt: Interrupt<'_>,
+) -> Result<Verdict, Error> {
+    let layout = chunks.chunks();
+    let rows = u64::try_from(layout.len()).unwrap_or(u64::MAX);
+    if layout.shape().contains(&0) {
+        let multiplicity = if let Expected::Times(times) = expected { times } else { 1 };
+        return Ok(Verdict { whole: true, ..Verdict::exact(expected, multiplicity, Method::Empty) });
+    }
+    if layout.rank() == 0 {
+        return Ok(Verdict::exact(expected, rows, Method::Coalesced));
+    }
+    let keys = keys::each(keys, layout.rank())?;
+    let case = Case { chunks, expected, rigour, keys, interrupt };
+    let small = layout.shape().iter().all(|&dim| dim <= Mersenne61::LARGEST_DIM);
+    macro_rules! by_rank {
+        ($($rank:literal)*) => {
+            match layout.rank() {
+                $($rank if small => case.run::<[i64; $rank], Mersenne61, 2>(),)*
+                $($rank => case.run::<[i64; $rank], Mersenne127, 1>(),)*
+                _ if small => case.run::<Vec<i64>, Mersenne61, 2>(),
+                _ => case.run::<Vec<i64>, Mersenne127, 1>(),
+            }
+        };
+    }
+    by_rank!(1 2 3 4 5 6 7 8)
+}
+
+/// A question of rank 1 or more about a tensor with elements.
+struct Case<'a> {
+    chunks: Inside<'a>,
+    expected: Expected,
+    rigour: Rigour,
+    keys: &'a [[u8; 16]],
+    interrupt: Interrupt<'a>,
+}
+
+impl Case<'_> {
+    fn run<P: Point, F: Pole, const LANES: usize>(&self) -> Result<Verdict, Error> {
+        let layout = self.chunks.chunks();
+        let too_few = TooFewKeys { bytes: self.keys.as_flattened().len(), rank: layout.rank() };
+        let mut sum = Sum::<P, F, LANES>::new(self.keys).ok_or(too_few)?;
+        let whole = Brick::whole(layout.shape()).ok_or(too_few)?;
+        let stack = coalesce::survivors(self.chunks, self.interrupt, &mut |brick| sum.add(brick))?;
+        if sum.boxes() == 0
+            && let Some(multiplicity) = settle(&stack, &whole)
+        {
+            return Ok(Verdict::exact(self.expected, multiplicity, Method::Coalesced));
+        }
+        // Here is at least one box: without any, merging has settled it.
+        let times = match self.expected {
+            Expected::Times(times) if times <= u64::try_from(layout.len()).unwrap_or(u64::MAX) => Some(times),
+            Expected::Times(_) => None,
+            Expected::Uniform => Volume::total(layout).quotient(&whole.volume()),
+        };
+        let Some(times) = times else { return Ok(Verdict::uneven(Method::Volume)) };
+        if self.rigour == Rigour::Exact {
+            return self.by_corners(times);
+        }
+        stack.bricks().iter().for_each(|brick| sum.add(brick));
+        let mut goal = sum.fresh();
+        goal.add(&whole);
+        let whole = sum.is(times, &goal);
+        Ok(Verdict {
+            whole,
+            multiplicity: whole.then_some(times),
+            method: Method::Residue,
+            error_bound: if whole { sum.error_bound(layout.shape()) } else { 0.0 },
+        })
+    }
+
+    fn by_corners(&self, times: u64) -> Result<Verdict, Error> {
+        let rank = self.chunks.chunks().rank();
+        let seed = self.keys.first().map_or(0, |key| u128::from_le_bytes(*key));
+        let whole = exact::cancels(self.chunks, times, seed, self.interrupt)?.ok_or(Error::RankTooHigh { rank })?;
+        Ok(Verdict { whole, multiplicity: whole.then_some(times), method: Method::Corners, error_bound: 0.0 })
+    }
+}
+
+/// How often `stack` covers the whole tensor, if comparing its few boxes can tell.
+///
+/// Boxes that are the whole tensor each cover it once. Others do so together if no two of them meet and they have as
+/// many elements.
+fn settle<P: Point>(stack: &Stack<P>, whole: &Brick<P>) -> Option<u64> {
+    let (all, parts): (Vec<_>, Vec<_>) = stack.bricks().iter().partition(|brick| *brick == whole);
+    let times = u64::try_from(all.len()).ok()?;
+    if parts.is_empty() {
+        return Some(times);
+    }
+    let volume = parts.iter().fold(Volume::default(), |sum, part| sum.plus(&part.volume()));
+    let apart = || parts.iter().zip(1..).all(|(a, next)| parts.iter().skip(next).all(|b| !a.meets(b)));
+    if volume == whole.volume() && apart() { times.checked_add(1) } else { None }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
