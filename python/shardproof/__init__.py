@@ -1,1 +1,121 @@
-"""Prove that the shards of a checkpoint fit together."""
+"""Prove that the shards of a checkpoint fit together.
+
+Nothing is imported before it is used: the command line answers small questions without NumPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shardproof._core import __version__
+    from shardproof.errors import (
+        InvalidInput,
+        InvalidType,
+        LayoutError,
+        LimitExceeded,
+        LookupFailed,
+        MalformedFile,
+        ShardproofError,
+        UnsupportedFormat,
+    )
+    from shardproof.findings import Finding, Findings, Severity
+    from shardproof.layout import ChunkLayout, ShardLayout
+    from shardproof.metadata import (
+        BytesStorageMetadata,
+        ChunkStorageMetadata,
+        Metadata,
+        MetadataIndex,
+        StorageMeta,
+        TensorProperties,
+        TensorStorageMetadata,
+    )
+    from shardproof.protocol import (
+        CheckpointableTensor,
+        Sharded,
+        attach,
+        copy_checkpointable_tensor_metadata,
+        get_checkpointable_tensor_chunks,
+        get_checkpointable_tensor_shard,
+        is_checkpointable_tensor,
+        validate_checkpointable_tensor_metadata,
+    )
+
+# Where every public name lives; a test holds this equal to the imports above.
+_HOME = {
+    "__version__": "_core",
+    "InvalidInput": "errors",
+    "InvalidType": "errors",
+    "LayoutError": "errors",
+    "LimitExceeded": "errors",
+    "LookupFailed": "errors",
+    "MalformedFile": "errors",
+    "ShardproofError": "errors",
+    "UnsupportedFormat": "errors",
+    "Finding": "findings",
+    "Findings": "findings",
+    "Severity": "findings",
+    "ChunkLayout": "layout",
+    "ShardLayout": "layout",
+    "BytesStorageMetadata": "metadata",
+    "ChunkStorageMetadata": "metadata",
+    "Metadata": "metadata",
+    "MetadataIndex": "metadata",
+    "StorageMeta": "metadata",
+    "TensorProperties": "metadata",
+    "TensorStorageMetadata": "metadata",
+    "CheckpointableTensor": "protocol",
+    "Sharded": "protocol",
+    "attach": "protocol",
+    "copy_checkpointable_tensor_metadata": "protocol",
+    "get_checkpointable_tensor_chunks": "protocol",
+    "get_checkpointable_tensor_shard": "protocol",
+    "is_checkpointable_tensor": "protocol",
+    "validate_checkpointable_tensor_metadata": "protocol",
+}
+
+__all__ = [
+    "BytesStorageMetadata",
+    "CheckpointableTensor",
+    "ChunkLayout",
+    "ChunkStorageMetadata",
+    "Finding",
+    "Findings",
+    "InvalidInput",
+    "InvalidType",
+    "LayoutError",
+    "LimitExceeded",
+    "LookupFailed",
+    "MalformedFile",
+    "Metadata",
+    "MetadataIndex",
+    "Severity",
+    "ShardLayout",
+    "Sharded",
+    "ShardproofError",
+    "StorageMeta",
+    "TensorProperties",
+    "TensorStorageMetadata",
+    "UnsupportedFormat",
+    "__version__",
+    "attach",
+    "copy_checkpointable_tensor_metadata",
+    "get_checkpointable_tensor_chunks",
+    "get_checkpointable_tensor_shard",
+    "is_checkpointable_tensor",
+    "validate_checkpointable_tensor_metadata",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _HOME:
+        msg = f"module 'shardproof' has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(f"shardproof.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

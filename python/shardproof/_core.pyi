@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -8,14 +8,24 @@ from shardproof.findings import CoreRecord
 
 __all__ = [
     "ArrayReader",
+    "OffsetIndex",
     "Part",
     "SafetensorsHeader",
     "SafetensorsIndex",
     "__version__",
     "assemble_safetensors",
+    "chunk_faults",
+    "chunks_inside",
     "finding_codes",
     "orbax_step",
+    "read_rows",
+    "shard_faults",
+    "shards_inside",
+    "slices",
 ]
+
+_Table: TypeAlias = npt.NDArray[np.int64]
+_Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
 
 __version__: str
 
@@ -28,6 +38,36 @@ class ArrayReader:
     def ranges(self) -> list[tuple[str, int, int]]: ...
     def answer(self, answers: list[bytes | None]) -> None: ...
     def finish(self) -> tuple[Part, list[CoreRecord]]: ...
+
+def read_rows(value: object, field: str, rank: int) -> tuple[_Table | list[tuple[int, ...]], bool]: ...
+def chunks_inside(shape: Sequence[int], offsets: _Table, sizes: _Table) -> bool: ...
+def chunk_faults(
+    shape: Sequence[int], offsets: _Table, sizes: _Table, positions: Sequence[int] | None, most: int
+) -> _Counted: ...
+def shards_inside(
+    global_shape: Sequence[int],
+    global_offsets: _Table,
+    local_sizes: _Table,
+    local_shape: Sequence[int],
+    local_offsets: _Table,
+) -> bool: ...
+def shard_faults(
+    global_shape: Sequence[int],
+    global_offsets: _Table,
+    local_sizes: _Table,
+    local_shape: Sequence[int],
+    local_offsets: _Table,
+    positions: Sequence[int] | None,
+    most: int,
+) -> _Counted: ...
+def slices(local_offsets: _Table, local_sizes: _Table, position: int) -> tuple[slice, ...] | None: ...
+
+@final
+class OffsetIndex:
+    def __new__(cls, offsets: _Table, sizes: _Table) -> OffsetIndex: ...
+    def find(self, offset: tuple[int, ...], hint: int | None = None) -> int | None: ...
+    def find_many(self, offsets: _Table) -> _Table: ...
+    def memory_bytes(self) -> int: ...
 
 @final
 class Part:

@@ -87,7 +87,13 @@ _TABLE: Final = (
     ),
     Kind(103, "chunk-negative", Severity.ERROR, "a negative offset or size", "{field} is {number}"),
     Kind(104, "shape-negative", Severity.ERROR, "a negative dimension in a shape", "{field} is {number}"),
-    Kind(105, "chunk-overflow", Severity.ERROR, "offset + size, or one of them, is beyond 64 bits", "{reason}"),
+    Kind(
+        105,
+        "chunk-overflow",
+        Severity.ERROR,
+        "offset + size, or one of them, is beyond 64 bits",
+        "{offset} + {size} = {end} does not fit 64 bits",
+    ),
     Kind(
         106,
         "shape-overflow",

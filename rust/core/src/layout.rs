@@ -178,6 +178,53 @@ impl<'a> Chunks<'a> {
     }
 }
 
+/// The shards of one local tensor: chunks, each with its place in the local tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shards<'a> {
+    chunks: Chunks<'a>,
+    local_shape: &'a [i64],
+    local_offsets: Table<'a>,
+}
+
+impl<'a> Shards<'a> {
+    /// Put chunks and their places together.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::RowsDiffer`] or [`ShapeError::RankDiffers`] when they do not belong together.
+    pub fn new(chunks: Chunks<'a>, local_shape: &'a [i64], local_offsets: Table<'a>) -> Result<Self, ShapeError> {
+        let places = Chunks::new(local_shape, local_offsets, chunks.sizes())?;
+        if places.rank() != chunks.rank() {
+            return Err(ShapeError::RankDiffers { left: chunks.rank(), right: places.rank() });
+        }
+        Ok(Self { chunks, local_shape, local_offsets })
+    }
+
+    /// The chunks of the global tensor.
+    #[must_use]
+    pub const fn chunks(self) -> Chunks<'a> {
+        self.chunks
+    }
+
+    /// Shape of the local tensor.
+    #[must_use]
+    pub const fn local_shape(self) -> &'a [i64] {
+        self.local_shape
+    }
+
+    /// Starts of the shards in the local tensor.
+    #[must_use]
+    pub const fn local_offsets(self) -> Table<'a> {
+        self.local_offsets
+    }
+
+    /// The boxes of the local tensor that the shards are.
+    #[must_use]
+    pub const fn places(self) -> Chunks<'a> {
+        Chunks { shape: self.local_shape, offsets: self.local_offsets, sizes: self.chunks.sizes }
+    }
+}
+
 /// Chunks of which [`crate::bounds`] found that every one lies inside the tensor, with no negative number anywhere.
 ///
 /// Ends are then at most `i64::MAX`: `offset + size` cannot overflow.

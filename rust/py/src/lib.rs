@@ -1,7 +1,13 @@
 //! `shardproof._core`: conversion, the interpreter lock, signals and errors. No geometry lives here.
+#![allow(clippy::needless_pass_by_value, reason = "arguments are what Python hands over")]
 
+mod arrays;
+mod door;
+mod layout;
 mod part;
+mod raised;
 mod records;
+mod rows;
 mod safetensors;
 mod zarr;
 
@@ -17,7 +23,11 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
+    use crate::layout::{OffsetIndex, chunk_faults, chunks_inside, shard_faults, shards_inside, slices};
+    #[pymodule_export]
     use crate::part::Part;
+    #[pymodule_export]
+    use crate::rows::read_rows;
     #[pymodule_export]
     use crate::safetensors::{SafetensorsHeader, SafetensorsIndex, assemble_safetensors};
     #[pymodule_export]

@@ -3,9 +3,9 @@
 use super::inventory::Inventory;
 use super::part::{Part, Tensor};
 use super::storage;
-use super::tally::Tally;
 use crate::findings::{Code, Finding};
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::tally::Tally;
 
 /// Judge form, bounds, coverage and storage of all tensors of a part, keeping at most `most` findings of each code.
 ///

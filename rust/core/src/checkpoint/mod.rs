@@ -12,5 +12,4 @@ pub mod orbax;
 pub mod part;
 pub mod safetensors;
 pub mod storage;
-pub mod tally;
 pub mod zarr;

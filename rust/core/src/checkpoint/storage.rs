@@ -10,9 +10,9 @@ use hashbrown::hash_map::Entry as Slot;
 
 use super::inventory::{Inventory, Place, within};
 use super::part::{Encoding, Filling, Part, Record, Tensor};
-use super::tally::Tally;
 use crate::findings::{Code, Finding, Positions};
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::tally::Tally;
 
 /// Rows between two questions whether to go on.
 const BLOCK: usize = 1 << 14;

@@ -1,0 +1,648 @@
+"""Layouts: a global shape and the chunks or shards of it, checked in the core."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardproof import _core
+from shardproof.errors import InvalidType, LayoutError, LookupFailed
+from shardproof.findings import KINDS, CoreRecord, Finding, Findings, Positions
+from shardproof.metadata import ChunkStorageMetadata, integers
+
+__all__ = ["FIELDS", "ChunkLayout", "ShardLayout", "fields_of"]
+
+Table: TypeAlias = NDArray[np.int64]
+"""An (N, rank) array, C-contiguous."""
+
+Ragged: TypeAlias = list[tuple[int, ...]]
+"""Rows that differ in length or hold numbers beyond 64 bits."""
+
+_Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
+
+_INT64: Final = np.iinfo(np.int64)
+_MOST: Final = 10_000
+"""Findings of one code that are kept; all are counted."""
+_SHOWN: Final = 10
+"""Findings in the message of a `LayoutError`."""
+
+
+class ChunkLayout:
+    """A global shape and a list of chunks.
+
+    Any integers are taken, faulty ones too: `findings` says what is wrong with them. An int64 array that is
+    C-contiguous is taken without a copy and must not be written to afterwards.
+
+    Parameters
+    ----------
+    global_shape
+        Shape of the whole tensor.
+    offsets, sizes
+        Starts and lengths of N chunks: sequences of sequences of integers, or (N, rank) arrays of any integer dtype.
+
+    Raises
+    ------
+    InvalidType
+        If anything in them is not an integer.
+
+    Examples
+    --------
+    >>> chunks = ChunkLayout((4, 6), offsets=[(0, 0), (2, 0)], sizes=[(2, 6), (2, 6)])
+    >>> len(chunks), chunks.rank, chunks.findings().total
+    (2, 2, 0)
+    """
+
+    __slots__ = ("_fields", "global_shape")
+
+    global_shape: tuple[int, ...]
+
+    def __init__(self, global_shape: Iterable[object], offsets: Any, sizes: Any) -> None:  # noqa: ANN401 - see above
+        self.global_shape = integers(global_shape, "global_shape")
+        rank = len(self.global_shape)
+        self._fields = {name: _rows(value, name, rank)[0] for name, value in (("offsets", offsets), ("sizes", sizes))}
+
+    @classmethod
+    def _of_tables(cls, global_shape: tuple[int, ...], offsets: Table | Ragged, sizes: Table | Ragged) -> ChunkLayout:
+        layout = cls.__new__(cls)
+        layout.global_shape = global_shape
+        layout._fields = {"offsets": offsets, "sizes": sizes}
+        return layout
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.global_shape)
+
+    def __len__(self) -> int:
+        return len(self._fields["offsets"])
+
+    @property
+    def offsets(self) -> Table:
+        """Starts of the chunks, int64 (N, rank), read-only.
+
+        Raises
+        ------
+        LayoutError
+            If the layout has form faults, so that there is no such table.
+        """
+        return self._table("offsets")
+
+    @property
+    def sizes(self) -> Table:
+        """Lengths of the chunks, int64 (N, rank), read-only.
+
+        Raises
+        ------
+        LayoutError
+            If the layout has form faults, so that there is no such table.
+        """
+        return self._table("sizes")
+
+    def _table(self, name: str) -> Table:
+        field = self._fields[name]
+        if isinstance(field, list):
+            raise _layout_error(self.findings(), "a layout of chunks")
+        return field
+
+    def __getitem__(self, position: int) -> ChunkStorageMetadata:
+        return ChunkStorageMetadata(*(tuple(map(int, self._fields[name][position])) for name in ("offsets", "sizes")))
+
+    def __iter__(self) -> Iterator[ChunkStorageMetadata]:
+        return (self[position] for position in range(len(self)))
+
+    def findings(self) -> Findings:
+        """List every fault of form and bounds (SP1xx, SP2xx).
+
+        An empty chunk behind the end is a warning. Overlaps and gaps are not looked for: `prove` does.
+
+        Returns
+        -------
+        Findings
+            Empty when every chunk lies inside the tensor and no number is negative.
+
+        Examples
+        --------
+        >>> ChunkLayout((8,), [(6,)], [(4,)]).findings()[0].sentence
+        '6 + 4 = 10 > 8'
+        """
+        tables = _as_tables(self.global_shape, self._fields)
+        if tables is not None and _core.chunks_inside(self.global_shape, tables["offsets"], tables["sizes"]):
+            return Findings()
+        form = _shape_faults("global_shape", self.global_shape) + _count_faults(self._fields)
+        form += (row_faults := _row_faults(self._fields, self.rank, {}))
+        bad = {finding.positions.first[0] for finding in row_faults}
+        positions = [position for position in range(min(map(len, self._fields.values()))) if position not in bad]
+        offsets, sizes = (_gathered(field, positions, self.rank) for field in self._fields.values())
+        return _together(form, _core.chunk_faults(_cut(self.global_shape), offsets, sizes, positions, _MOST))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ChunkLayout)
+            and self.global_shape == other.global_shape
+            and all(_same(field, other._fields[name]) for name, field in self._fields.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChunkLayout, (self.global_shape, self._fields["offsets"], self._fields["sizes"])
+
+    def __repr__(self) -> str:
+        return f"<ChunkLayout: {len(self)} chunks of {self.global_shape}>"
+
+
+class ShardLayout:
+    """The shards of one local tensor: chunks of a global tensor, each with its place in the local one.
+
+    Any integers are taken, faulty ones too: `findings` says what is wrong with them, and what needs a valid layout
+    raises `LayoutError`. An int64 array that is C-contiguous is taken without a copy and must not be written to
+    afterwards.
+
+    Parameters
+    ----------
+    global_shape
+        Shape of the whole tensor.
+    global_offsets
+        Where each of N shards starts in the global tensor.
+    local_offsets
+        Where each shard starts in the local tensor.
+    local_sizes
+        Lengths of each shard.
+    local_shape
+        Shape of the local tensor.
+
+    Raises
+    ------
+    InvalidType
+        If anything in them is not an integer.
+
+    Examples
+    --------
+    >>> layout = ShardLayout((16,), [(0,), (12,)], [(0,), (4,)], [(4,), (4,)], (8,))
+    >>> layout.resolve((12,)), layout.slices(1)
+    (1, (slice(4, 8, None),))
+    """
+
+    __slots__ = ("_fields", "_index", "frozen", "global_shape", "local_shape")
+
+    global_shape: tuple[int, ...]
+    local_shape: tuple[int, ...]
+    frozen: bool
+    """Whether the layout was made of nothing but tuples of ints, which can never change."""
+
+    def __init__(
+        self,
+        global_shape: Iterable[object],
+        global_offsets: Any,  # noqa: ANN401 - sequences and arrays of any integers
+        local_offsets: Any,  # noqa: ANN401
+        local_sizes: Any,  # noqa: ANN401
+        local_shape: Iterable[object],
+    ) -> None:
+        self.global_shape = integers(global_shape, "global_shape")
+        self.local_shape = integers(local_shape, "local_shape")
+        rank = len(self.global_shape)
+        given = {"global_offsets": global_offsets, "local_offsets": local_offsets, "local_sizes": local_sizes}
+        read = {name: _rows(value, name, rank) for name, value in given.items()}
+        self._fields = {name: rows for name, (rows, _) in read.items()}
+        self.frozen = (
+            isinstance(global_shape, tuple)
+            and all(type(dim) is int for dim in global_shape)
+            and all(frozen for _, frozen in read.values())
+        )
+        self._index: _core.OffsetIndex | None = None
+
+    @classmethod
+    def of(cls, tensor: Any) -> ShardLayout:  # noqa: ANN401 - any tensor will do
+        """Read the layout that a checkpointable tensor carries.
+
+        Parameters
+        ----------
+        tensor
+            Has `shape`, `global_shape`, `global_offsets`, `local_offsets` and `local_sizes`.
+
+        Raises
+        ------
+        InvalidType
+            If one of them is missing or None, or holds something that is not an integer.
+        """
+        values, shape = fields_of(tensor)
+        return cls(*values, shape)
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions of the global tensor."""
+        return len(self.global_shape)
+
+    def __len__(self) -> int:
+        return len(self._fields["global_offsets"])
+
+    @property
+    def chunks(self) -> ChunkLayout:
+        """The chunks of the global tensor, sharing the tables of this layout.
+
+        Raises
+        ------
+        LayoutError
+            If the layout is faulty.
+        """
+        self._checked()
+        return ChunkLayout._of_tables(  # noqa: SLF001 - both live here
+            self.global_shape, self._fields["global_offsets"], self._fields["local_sizes"]
+        )
+
+    def findings(self) -> Findings:
+        """List every fault of form and bounds (SP1xx, SP2xx).
+
+        An empty shard behind the end is a fault like any other. Overlaps are not looked for: `check_local` does.
+
+        Returns
+        -------
+        Findings
+            Empty when every shard lies inside the global and inside the local tensor.
+
+        Examples
+        --------
+        >>> for finding in ShardLayout((16,), [(-1,), (12,)], [(0,)], [(4,), (5,)], (8,)).findings():
+        ...     print(finding.code, finding.name)
+        SP101 count-mismatch
+        SP103 chunk-negative
+        SP201 chunk-out-of-bounds
+        """
+        tables = _as_tables(self.global_shape, self._fields)
+        if tables is not None and len(self.local_shape) == self.rank and self._inside(tables):
+            return Findings()
+        # A local tensor of another rank is a fault as soon as a shard should lie in it.
+        alike = len(self.local_shape) == self.rank
+        form = _shape_faults("global_shape", self.global_shape) + _shape_faults("local_shape", self.local_shape)
+        if not alike and len(self):
+            mismatch: dict[str, int | str] = {
+                "field": "local_shape",
+                "rank": len(self.local_shape),
+                "expected": self.rank,
+            }
+            form.append(_found("SP102", values=mismatch))
+        ranks = {"local_offsets": len(self.local_shape)}
+        form += _count_faults(self._fields)
+        form += (row_faults := _row_faults(self._fields, self.rank, ranks))
+        bad = {(finding.values["field"], finding.positions.first[0]) for finding in row_faults}
+        both: list[int] = []
+        global_only: list[int] = []
+        for position in range(min(len(self), len(self._fields["local_sizes"]))):
+            if ("global_offsets", position) in bad or ("local_sizes", position) in bad:
+                continue
+            here = alike and position < len(self._fields["local_offsets"]) and ("local_offsets", position) not in bad
+            (both if here else global_only).append(position)
+        counted = [self._faults_at(both, alike=True), self._faults_at(global_only, alike=False)]
+        return _together(form, *counted)
+
+    def _faults_at(self, positions: list[int], *, alike: bool) -> _Counted:
+        """Name the faults of sign and bounds of some shards, those of the global side alone where not `alike`."""
+        rows = {name: _gathered(self._fields[name], positions, self.rank) for name in ("global_offsets", "local_sizes")}
+        nowhere = [_INT64.max] * self.rank
+        return _core.shard_faults(
+            _cut(self.global_shape),
+            rows["global_offsets"],
+            rows["local_sizes"],
+            _cut(self.local_shape) if alike else nowhere,
+            _gathered(self._fields["local_offsets"], positions, self.rank)
+            if alike
+            else np.zeros_like(rows["local_sizes"]),
+            positions,
+            _MOST,
+        )
+
+    def _inside(self, tables: Mapping[str, Table]) -> bool:
+        return _core.shards_inside(
+            self.global_shape,
+            tables["global_offsets"],
+            tables["local_sizes"],
+            self.local_shape,
+            tables["local_offsets"],
+        )
+
+    def check(self) -> None:
+        """Demand a layout without faults of form and bounds; afterwards it is not checked again.
+
+        Raises
+        ------
+        LayoutError
+            With all faults, if there are any.
+        """
+        self._checked()
+
+    def as_tuples(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Give global offsets, local offsets and local sizes as tuples of tuples of ints, as a tensor carries them."""
+        return tuple(
+            tuple(map(tuple, field.tolist() if isinstance(field, np.ndarray) else field))
+            for field in self._fields.values()
+        )
+
+    def _checked(self) -> _core.OffsetIndex:
+        """Check once, then keep the index: a layout that has one is valid."""
+        index = self._index
+        if index is None:
+            findings = self.findings()
+            if findings.total:
+                raise _layout_error(findings, f"the layout of a local tensor of shape {self.local_shape}")
+            tables = cast("dict[str, Table]", self._fields)
+            index = self._index = _core.OffsetIndex(tables["global_offsets"], tables["local_sizes"])
+        return index
+
+    def resolve(self, wanted: Any) -> int:  # noqa: ANN401 - an offset or an index of any framework
+        """Find the shard that a metadata index or an offset means.
+
+        No offset and exactly one shard; a right hint; the first shard at that offset, a non-empty one before an empty
+        one. A hint that is wrong, negative or too large is ignored.
+
+        Parameters
+        ----------
+        wanted
+            A `MetadataIndex`, or an object of torch or TensorPlay like it; a sequence of integers; or None.
+
+        Returns
+        -------
+        int
+            Position of the shard.
+
+        Raises
+        ------
+        LookupFailed
+            If no shard is meant.
+        LayoutError
+            If the layout is faulty.
+        InvalidType
+            If the offset or the hint is no integer.
+
+        Examples
+        --------
+        >>> ShardLayout((8,), [(0,), (4,)], [(0,), (4,)], [(4,), (4,)], (8,)).resolve((4,))
+        1
+        """
+        index = self._index or self._checked()
+        hint = None
+        if type(wanted) is not tuple:
+            wanted, hint = _offset_and_hint(wanted)
+            if wanted is None:
+                return self._only()
+        try:
+            position = index.find(wanted, hint)
+        except (TypeError, OverflowError):
+            # Not exactly ints: numpy integers and the like become ints, and what is beyond 64 bits is nowhere.
+            wanted = integers(wanted, "offset")
+            inside = all(_INT64.min <= number <= _INT64.max for number in wanted)
+            position = index.find(wanted, hint) if inside else None
+        if position is None:
+            msg = f"no shard starts at offset {tuple(wanted)}; there are {len(self)} shards of {self.global_shape}"
+            raise LookupFailed(msg)
+        return position
+
+    def _only(self) -> int:
+        if len(self) == 1:
+            return 0
+        msg = (
+            f"there are {len(self)} shards: an offset is needed to choose one"
+            if len(self)
+            else f"this process holds no shard of {self.global_shape}"
+        )
+        raise LookupFailed(msg)
+
+    def resolve_many(self, offsets: Any) -> NDArray[np.int64]:  # noqa: ANN401 - sequences and arrays
+        """Find the shards that start at many offsets.
+
+        Parameters
+        ----------
+        offsets
+            M offsets: a sequence of sequences of integers, or an (M, rank) array of any integer dtype.
+
+        Returns
+        -------
+        int64 (M,)
+            Positions, -1 where no shard starts at the offset.
+
+        Raises
+        ------
+        LayoutError
+            If the layout is faulty.
+        InvalidType
+            If anything in `offsets` is no integer.
+
+        Examples
+        --------
+        >>> layout = ShardLayout((8,), [(0,), (4,)], [(0,), (4,)], [(4,), (4,)], (8,))
+        >>> layout.resolve_many([(4,), (1,), (0,)])
+        array([ 1, -1,  0])
+        """
+        index = self._index or self._checked()
+        wanted, _ = _rows(offsets, "offsets", self.rank)
+        if not isinstance(wanted, list):
+            return index.find_many(wanted)
+        found = np.full(len(wanted), -1, np.int64)
+        for row, offset in enumerate(wanted):
+            if len(offset) == self.rank and all(_INT64.min <= number <= _INT64.max for number in offset):
+                position = index.find(offset)
+                found[row] = -1 if position is None else position
+        return found
+
+    def slices(self, position: int) -> tuple[slice, ...]:
+        """Give the slices of the local tensor that a shard is.
+
+        Raises
+        ------
+        LayoutError
+            If the layout is faulty.
+        IndexError
+            If there is no shard at `position`.
+
+        Examples
+        --------
+        >>> ShardLayout((8,), [(4,)], [(1,)], [(3,)], (4,)).slices(0)
+        (slice(1, 4, None),)
+        """
+        if self._index is None:
+            self._checked()
+        tables = cast("dict[str, Table]", self._fields)
+        slices = None if position < 0 else _core.slices(tables["local_offsets"], tables["local_sizes"], position)
+        if slices is None:
+            msg = f"position {position}: there are {len(self)} shards"
+            raise IndexError(msg)
+        return slices
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ShardLayout)
+            and (self.global_shape, self.local_shape) == (other.global_shape, other.local_shape)
+            and all(_same(field, other._fields[name]) for name, field in self._fields.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShardLayout, (self.global_shape, *self._fields.values(), self.local_shape)
+
+    def __repr__(self) -> str:
+        return f"<ShardLayout: {len(self)} shards of {self.global_shape} in a local tensor of {self.local_shape}>"
+
+
+FIELDS: Final = ("global_shape", "global_offsets", "local_offsets", "local_sizes")
+"""What a checkpointable tensor carries, in the order in which `ShardLayout` takes it."""
+
+
+def fields_of(tensor: Any) -> tuple[tuple[Any, Any, Any, Any], tuple[int, ...]]:  # noqa: ANN401 - any tensor
+    """Read the four attributes and the shape of a checkpointable tensor.
+
+    Raises
+    ------
+    InvalidType
+        If one of them is missing or None.
+    """
+    values = []
+    for name in (*FIELDS, "shape"):
+        value = getattr(tensor, name, None)
+        if value is None:
+            msg = f"{type(tensor).__name__} has no {name}"
+            raise InvalidType(msg)
+        values.append(value)
+    *fields, shape = values
+    return cast("tuple[Any, Any, Any, Any]", tuple(fields)), tuple(shape)
+
+
+def _offset_and_hint(wanted: Any) -> tuple[tuple[int, ...] | None, int | None]:  # noqa: ANN401
+    """Take a metadata index apart; a hint that cannot be a position becomes None."""
+    if wanted is None:
+        return None, None
+    offset, hint = getattr(wanted, "offset", wanted), getattr(wanted, "index", None)
+    if callable(hint):
+        # A sequence: its `index` is a method.
+        hint = None
+    if hint is not None:
+        (hint,) = integers((hint,), "index")
+        hint = hint if 0 <= hint <= _INT64.max else None
+    return None if offset is None else integers(offset, "offset"), hint
+
+
+def _rows(value: Any, field: str, rank: int) -> tuple[Table | Ragged, bool]:  # noqa: ANN401 - anything may come
+    """Coerce offsets or sizes, and say whether they can never change: the one place where that is done."""
+    if not isinstance(value, np.ndarray):
+        rows, frozen = _core.read_rows(value, field, rank)
+        if isinstance(rows, np.ndarray):
+            rows.flags.writeable = False
+        return rows, frozen
+    if value.dtype.kind == "O":
+        return _core.read_rows(value.tolist(), field, rank)[0], False
+    if value.ndim != 2 or value.dtype.kind not in "iu":
+        msg = f"{field} is an array of shape {value.shape} and dtype {value.dtype}, not (N, rank) integers"
+        raise InvalidType(msg)
+    if value.dtype.kind == "u" and (value > _INT64.max).any():
+        return [tuple(row) for row in value.tolist()], False
+    table = np.ascontiguousarray(value, np.int64).view(np.ndarray).view()
+    table.flags.writeable = False
+    return table, False
+
+
+def _same(left: Table | Ragged, right: Table | Ragged) -> bool:
+    if isinstance(left, list) or isinstance(right, list):
+        return isinstance(left, list) and isinstance(right, list) and left == right
+    return np.array_equal(left, right)
+
+
+def _as_tables(global_shape: tuple[int, ...], fields: Mapping[str, Table | Ragged]) -> Mapping[str, Table] | None:
+    """Give the tables of a layout without form faults, and None for any other."""
+    first = next(iter(fields.values()))
+    shape = (len(first), len(global_shape))
+    if all(isinstance(field, np.ndarray) and field.shape == shape for field in fields.values()) and _fit(global_shape):
+        return cast("Mapping[str, Table]", fields)
+    return None
+
+
+def _fit(numbers: Iterable[int]) -> bool:
+    return all(_INT64.min <= number <= _INT64.max for number in numbers)
+
+
+def _shape_faults(name: str, shape: tuple[int, ...]) -> list[Finding]:
+    return [
+        _found("SP106", dimension=dimension, values={"reason": f"{name}: {dim} does not fit 64 bits"})
+        for dimension, dim in enumerate(shape)
+        if not _INT64.min <= dim <= _INT64.max
+    ]
+
+
+def _count_faults(fields: Mapping[str, Table | Ragged]) -> list[Finding]:
+    (first, rows), *others = fields.items()
+    return [
+        _found("SP101", values={"field": name, "count": len(field), "expected": len(rows), "expected_field": first})
+        for name, field in others
+        if len(field) != len(rows)
+    ]
+
+
+def _row_faults(fields: Mapping[str, Table | Ragged], rank: int, other_ranks: Mapping[str, int]) -> list[Finding]:
+    """Name every row of wrong rank and every number beyond 64 bits."""
+    findings: list[Finding] = []
+    for name, field in fields.items():
+        expected = other_ranks.get(name, rank)
+        if isinstance(field, np.ndarray) and field.shape[1] == expected:
+            continue
+        for position, row in enumerate(field):
+            if len(row) != expected:
+                values: dict[str, int | str] = {"field": name, "rank": len(row), "expected": expected}
+                findings.append(_found("SP102", position, values=values))
+                continue
+            findings.extend(
+                _found(
+                    "SP105", position, dimension, {"field": name, "reason": f"{name}: {number} does not fit 64 bits"}
+                )
+                for dimension, number in enumerate(row)
+                if not _INT64.min <= number <= _INT64.max
+            )
+    return findings
+
+
+def _gathered(field: Table | Ragged, positions: Sequence[int], rank: int) -> Table:
+    if isinstance(field, np.ndarray):
+        return np.ascontiguousarray(field[positions])
+    return np.array([field[position] for position in positions], np.int64).reshape(len(positions), rank)
+
+
+def _cut(shape: tuple[int, ...]) -> list[int]:
+    """Bring a shape into 64 bits, so that everything else about its chunks can be judged."""
+    return [min(max(dim, _INT64.min), _INT64.max) for dim in shape]
+
+
+def _found(
+    code: str, position: int | None = None, dimension: int | None = None, values: Mapping[str, int | str] | None = None
+) -> Finding:
+    return Finding(
+        code=code,
+        severity=KINDS[code].severity,
+        positions=Positions() if position is None else Positions(1, (position,)),
+        dimension=dimension,
+        values=values or {},
+    )
+
+
+def _together(form: Sequence[Finding], *counted: _Counted) -> Findings:
+    totals = Counter(finding.code for finding in form)
+    records = list(form)
+    for found, counts in counted:
+        totals.update({f"SP{number}": count for number, count in counts.items()})
+        records.extend(map(Finding.from_core, found))
+    return Findings(records, totals)
+
+
+def _layout_error(findings: Findings, what: str) -> LayoutError:
+    """Build the error that shows the first faults with their numbers, and how many more there are."""
+    faults = "1 fault" if findings.total == 1 else f"{findings.total} faults"
+    lines = [f"{faults} in {what}"]
+    for finding in findings[:_SHOWN]:
+        first = finding.positions.first
+        place = ", ".join(
+            [f"shard {first[0]}"] * bool(first) + [f"dimension {finding.dimension}"] * (finding.dimension is not None)
+        )
+        lines.append(f"  {finding.code} {finding.name:<22} {place + ', ' if place else ''}{finding.sentence}")
+    if findings.total > _SHOWN:
+        lines.append(f"  and {findings.total - _SHOWN} more")
+    return LayoutError("\n".join(lines), findings)

@@ -1,0 +1,32 @@
+//! The only place that looks inside NumPy arrays.
+//!
+//! Arrays come from `shardproof.layout`, which has made them int64, C-contiguous and of two dimensions. They are read
+//! in place: whoever writes to an array while a call reads it gets an answer about some mixture of old and new.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use shardproof_core::layout::{Chunks, Table};
+
+use crate::raised;
+
+/// Integer tables of N rows.
+pub(crate) type Rows<'py> = Bound<'py, PyArray2<i64>>;
+
+/// View an array as a table.
+pub(crate) fn table<'a>(array: &'a Rows<'_>) -> PyResult<Table<'a>> {
+    let &[rows, rank] = array.shape() else { return Err(raised::invalid_input("a table has two dimensions")) };
+    // SAFETY: the array lives as long as the view, since both are bound to `'a`. That nobody writes meanwhile is the
+    // caller's promise, as everywhere in NumPy; tracking borrows instead would cost a look-up a third of its time.
+    let values = unsafe { array.as_slice() }.map_err(|_| raised::invalid_input("a table is not C-contiguous"))?;
+    Table::new(values, rows, rank).map_err(raised::invalid_input)
+}
+
+/// View two arrays as the chunks of a tensor.
+pub(crate) fn chunks<'a>(shape: &'a [i64], offsets: &'a Rows<'_>, sizes: &'a Rows<'_>) -> PyResult<Chunks<'a>> {
+    Chunks::new(shape, table(offsets)?, table(sizes)?).map_err(raised::invalid_input)
+}
+
+/// Make an array of `rows` rows of `values`, without a copy.
+pub(crate) fn of_rows(py: Python<'_>, values: Vec<i64>, rows: usize, rank: usize) -> PyResult<Rows<'_>> {
+    PyArray1::from_vec(py, values).reshape([rows, rank])
+}

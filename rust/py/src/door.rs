@@ -1,0 +1,72 @@
+//! The one door to long work: it releases the interpreter lock, answers Ctrl-C and turns a panic into an error.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use shardproof_core::interrupt::{Interrupt, Interrupted};
+
+/// Work, in chunks or things as cheap, below which taking and giving the lock costs more than the work.
+const ATTACHED: usize = 1 << 10;
+/// Work below which an answer comes so soon that nobody waits for Ctrl-C.
+const UNWATCHED: usize = 1 << 21;
+/// How often Python is asked whether Ctrl-C was pressed.
+const WATCH: Duration = Duration::from_millis(50);
+
+/// Do `work` that takes about as long as looking at `chunks` chunks.
+///
+/// Large work runs on a thread of its own, made for this call, while this one asks Python about signals: a process
+/// that forks has no thread of ours to lose.
+///
+/// # Errors
+///
+/// What a signal handler raised, such as `KeyboardInterrupt`; `RuntimeError` for a panic, which is a bug.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    chunks: usize,
+    work: impl FnOnce(Interrupt<'_>) -> Result<T, Interrupted> + Send,
+) -> PyResult<T> {
+    if chunks < UNWATCHED {
+        let unwatched = || catch_unwind(AssertUnwindSafe(|| work(Interrupt::NEVER)));
+        let done = if chunks < ATTACHED { unwatched() } else { py.detach(unwatched) };
+        return answer(done);
+    }
+    let (stop, finished) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (here, stop, finished) = (thread::current(), &stop, &finished);
+        let worker = scope.spawn(move || {
+            let done = catch_unwind(AssertUnwindSafe(|| work(Interrupt::on(stop))));
+            finished.store(true, Ordering::Release);
+            here.unpark();
+            done
+        });
+        while !finished.load(Ordering::Acquire) {
+            py.detach(|| thread::park_timeout(WATCH));
+            if let Err(raised) = py.check_signals() {
+                stop.store(true, Ordering::Relaxed);
+                drop(py.detach(|| worker.join()));
+                return Err(raised);
+            }
+        }
+        answer(worker.join().and_then(|done| done))
+    })
+}
+
+fn answer<T>(done: Result<Result<T, Interrupted>, Box<dyn Any + Send>>) -> PyResult<T> {
+    match done {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(Interrupted)) => Err(PyKeyboardInterrupt::new_err(())),
+        Err(panic) => {
+            let says = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown");
+            Err(PyRuntimeError::new_err(format!("shardproof has a bug, please report it: {says}")))
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Bounds of layouts, and the index of their offsets.
+
+use std::collections::BTreeMap;
+
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PySlice, PyTuple};
+use shardproof_core::bounds::{self, EmptyPastEnd};
+use shardproof_core::index;
+use shardproof_core::layout::{Shards, Table};
+use shardproof_core::tally::Tally;
+
+use crate::arrays::{self, Rows, table};
+use crate::{door, raised, records};
+
+/// Findings that were kept, and how many there are of each code.
+pub(crate) type Counted<'py> = (Vec<Bound<'py, PyTuple>>, BTreeMap<u16, u64>);
+
+/// Hand over what was counted and kept.
+pub(crate) fn counted<'py>(py: Python<'py>, tally: &Tally) -> PyResult<Counted<'py>> {
+    let kept = tally.findings().iter().map(|finding| records::tuple(py, finding)).collect::<PyResult<_>>()?;
+    Ok((kept, tally.counts().iter().map(|(code, &count)| (code.number(), count)).collect()))
+}
+
+/// Whether every chunk lies inside the tensor.
+#[pyfunction]
+pub(crate) fn chunks_inside(py: Python<'_>, shape: Vec<i64>, offsets: &Rows<'_>, sizes: &Rows<'_>) -> PyResult<bool> {
+    let chunks = arrays::chunks(&shape, offsets, sizes)?;
+    door::run(py, chunks.len(), |_| Ok(bounds::inside(chunks).is_some()))
+}
+
+/// Name every fault of sign and bounds; row i is reported under `positions[i]`.
+#[pyfunction]
+pub(crate) fn chunk_faults<'py>(
+    py: Python<'py>,
+    shape: Vec<i64>,
+    offsets: &Rows<'_>,
+    sizes: &Rows<'_>,
+    positions: Option<Vec<u64>>,
+    most: usize,
+) -> PyResult<Counted<'py>> {
+    let chunks = arrays::chunks(&shape, offsets, sizes)?;
+    let tally = door::run(py, chunks.len(), |_| {
+        let mut tally = Tally::keeping(most);
+        bounds::name_faults(chunks, place(positions.as_deref()), EmptyPastEnd::Warning, &mut tally);
+        Ok(tally)
+    })?;
+    counted(py, &tally)
+}
+
+/// Whether every shard lies inside the global and the local tensor.
+#[pyfunction]
+pub(crate) fn shards_inside(
+    py: Python<'_>,
+    global_shape: Vec<i64>,
+    global_offsets: &Rows<'_>,
+    local_sizes: &Rows<'_>,
+    local_shape: Vec<i64>,
+    local_offsets: &Rows<'_>,
+) -> PyResult<bool> {
+    let chunks = arrays::chunks(&global_shape, global_offsets, local_sizes)?;
+    let shards = Shards::new(chunks, &local_shape, table(local_offsets)?).map_err(raised::invalid_input)?;
+    door::run(py, chunks.len(), |_| Ok(bounds::shards_inside(shards)))
+}
+
+/// Name every fault of sign and bounds of shards; row i is reported under `positions[i]`.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the tables of a layout, one by one")]
+pub(crate) fn shard_faults<'py>(
+    py: Python<'py>,
+    global_shape: Vec<i64>,
+    global_offsets: &Rows<'_>,
+    local_sizes: &Rows<'_>,
+    local_shape: Vec<i64>,
+    local_offsets: &Rows<'_>,
+    positions: Option<Vec<u64>>,
+    most: usize,
+) -> PyResult<Counted<'py>> {
+    let chunks = arrays::chunks(&global_shape, global_offsets, local_sizes)?;
+    let shards = Shards::new(chunks, &local_shape, table(local_offsets)?).map_err(raised::invalid_input)?;
+    let tally = door::run(py, chunks.len(), |_| {
+        let mut tally = Tally::keeping(most);
+        bounds::name_shard_faults(shards, place(positions.as_deref()), &mut tally);
+        Ok(tally)
+    })?;
+    counted(py, &tally)
+}
+
+/// Slices of the local tensor that the shard at `position` is; None where there is no such shard.
+#[pyfunction]
+pub(crate) fn slices<'py>(
+    py: Python<'py>,
+    local_offsets: &Rows<'_>,
+    local_sizes: &Rows<'_>,
+    position: usize,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let (Some(starts), Some(lens)) = (table(local_offsets)?.row(position), table(local_sizes)?.row(position)) else {
+        return Ok(None);
+    };
+    let slices = starts
+        .iter()
+        .zip(lens)
+        .map(|(&start, &len)| Ok(PySlice::new(py, start.try_into()?, start.saturating_add(len).try_into()?, 1)))
+        .collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, slices).map(Some)
+}
+
+fn place(positions: Option<&[u64]>) -> impl Fn(usize) -> u64 {
+    move |row| match positions {
+        Some(positions) => positions.get(row).copied().unwrap_or(u64::MAX),
+        None => u64::try_from(row).unwrap_or(u64::MAX),
+    }
+}
+
+/// Finds the shard that starts at an offset.
+#[pyclass(frozen, module = "shardproof._core")]
+pub(crate) struct OffsetIndex {
+    index: index::OffsetIndex,
+    offsets: Py<PyArray2<i64>>,
+    sizes: Py<PyArray2<i64>>,
+}
+
+#[pymethods]
+impl OffsetIndex {
+    #[new]
+    fn new(py: Python<'_>, offsets: &Rows<'_>, sizes: &Rows<'_>) -> PyResult<Self> {
+        let (starts, lengths) = (table(offsets)?, table(sizes)?);
+        let index = door::run(py, starts.len(), |_| Ok(index::OffsetIndex::new(starts, lengths)))?
+            .map_err(raised::limit_exceeded)?;
+        Ok(Self { index, offsets: offsets.clone().unbind(), sizes: sizes.clone().unbind() })
+    }
+
+    /// Position of the shard that starts at `offset`, or None; a wrong hint is ignored.
+    #[pyo3(signature = (offset, hint=None))]
+    fn find(&self, py: Python<'_>, offset: &Bound<'_, PyTuple>, hint: Option<usize>) -> PyResult<Option<usize>> {
+        let mut few = [0; 8];
+        let many;
+        let offset = if let Some(few) = few.get_mut(..offset.len()) {
+            for (place, number) in few.iter_mut().zip(offset.iter_borrowed()) {
+                *place = number.cast_exact::<PyInt>()?.extract()?;
+            }
+            &*few
+        } else {
+            many = offset.extract::<Vec<i64>>()?;
+            many.as_slice()
+        };
+        let (offsets, sizes) = (self.offsets.bind(py), self.sizes.bind(py));
+        Ok(self.index.find(table(offsets)?, table(sizes)?, offset, hint))
+    }
+
+    /// Positions of the shards that start at each row of `offsets`, -1 where there is none.
+    fn find_many<'py>(&self, py: Python<'py>, offsets: &Rows<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let queries = table(offsets)?;
+        let mut answers = vec![0; queries.len()];
+        let (starts, sizes) = (self.offsets.bind(py), self.sizes.bind(py));
+        let (starts, sizes): (Table<'_>, Table<'_>) = (table(starts)?, table(sizes)?);
+        door::run(py, queries.len(), |interrupt| {
+            self.index.find_many(starts, sizes, queries, &mut answers, interrupt)
+        })?;
+        Ok(PyArray1::from_vec(py, answers))
+    }
+
+    /// Bytes of memory that the index holds.
+    fn memory_bytes(&self) -> usize {
+        self.index.memory_bytes()
+    }
+}

@@ -1,0 +1,146 @@
+//! Offsets and sizes as people write them: sequences of sequences of integers.
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyList, PyTuple};
+
+use crate::arrays::of_rows;
+use crate::raised;
+
+/// Rows between two questions whether Ctrl-C was pressed.
+const WATCH: usize = 1 << 16;
+
+/// Read the rows of a field: (rows, whether they can never change).
+///
+/// Rows are an int64 array of N rows; or, where they differ in length or a number does not fit 64 bits, a list of
+/// tuples of Python ints. `rank` is the width of an array without rows. What holds nothing but tuples of ints can
+/// never change.
+///
+/// # Errors
+///
+/// `InvalidType` that names field, shard and dimension for whatever is not an integer.
+#[pyfunction]
+pub(crate) fn read_rows<'py>(
+    value: &Bound<'py, PyAny>,
+    field: &str,
+    rank: usize,
+) -> PyResult<(Bound<'py, PyAny>, bool)> {
+    let py = value.py();
+    if let Ok(rows) = value.cast_exact::<PyTuple>()
+        && let Some((values, width)) = exact(rows, rank)?
+    {
+        return Ok((of_rows(py, values, rows.len(), width)?.into_any(), true));
+    }
+    any(value, field, rank)
+}
+
+/// Read a tuple of tuples of ints, all of these very types; `None` for anything else, whatever it is.
+fn exact(rows: &Bound<'_, PyTuple>, rank: usize) -> PyResult<Option<(Vec<i64>, usize)>> {
+    let width = match rows.iter_borrowed().next() {
+        Some(first) => match first.cast_exact::<PyTuple>() {
+            Ok(first) => first.len(),
+            Err(_) => return Ok(None),
+        },
+        None => rank,
+    };
+    let mut values = Vec::with_capacity(rows.len().saturating_mul(width));
+    for (position, row) in rows.iter_borrowed().enumerate() {
+        if position % WATCH == WATCH - 1 {
+            rows.py().check_signals()?;
+        }
+        let Ok(row) = row.cast_exact::<PyTuple>() else { return Ok(None) };
+        if row.len() != width {
+            return Ok(None);
+        }
+        for number in row.iter_borrowed() {
+            // A bool is an int, but not exactly one.
+            let Ok(number) = number.cast_exact::<PyInt>() else { return Ok(None) };
+            let Ok(number) = number.extract::<i64>() else { return Ok(None) };
+            values.push(number);
+        }
+    }
+    Ok(Some((values, width)))
+}
+
+/// Read anything that can be iterated and holds things with `__index__`.
+fn any<'py>(value: &Bound<'py, PyAny>, field: &str, rank: usize) -> PyResult<(Bound<'py, PyAny>, bool)> {
+    let py = value.py();
+    let rows = value.try_iter().map_err(|_| {
+        raised::invalid_type(format_args!(
+            "{field} is of type {}, not a sequence of sequences of integers",
+            kind(value)
+        ))
+    })?;
+    let mut wide: Vec<Bound<'py, PyTuple>> = Vec::new();
+    let mut values = Vec::new();
+    let mut width = None;
+    let mut table = true;
+    let mut frozen = value.is_instance_of::<PyTuple>();
+    for (position, row) in rows.enumerate() {
+        if position % WATCH == WATCH - 1 {
+            py.check_signals()?;
+        }
+        let row = row?;
+        frozen = frozen && row.is_instance_of::<PyTuple>();
+        let numbers = row.try_iter().map_err(|_| {
+            raised::invalid_type(format_args!("{field}, shard {position}: {} is no sequence of integers", kind(&row)))
+        })?;
+        let numbers = numbers
+            .enumerate()
+            .map(|(dimension, number)| {
+                let number = number?;
+                frozen = frozen && number.is_exact_instance_of::<PyInt>();
+                integer(&number, field, position, dimension)
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        table = table && *width.get_or_insert(numbers.len()) == numbers.len();
+        for number in &numbers {
+            match number.extract::<i64>() {
+                Ok(number) => values.push(number),
+                Err(_) => table = false,
+            }
+        }
+        wide.push(PyTuple::new(py, numbers)?);
+    }
+    if table {
+        let count = wide.len();
+        return Ok((of_rows(py, values, count, width.unwrap_or(rank))?.into_any(), frozen));
+    }
+    Ok((PyList::new(py, wide)?.into_any(), frozen))
+}
+
+fn integer<'py>(
+    number: &Bound<'py, PyAny>,
+    field: &str,
+    position: usize,
+    dimension: usize,
+) -> PyResult<Bound<'py, PyInt>> {
+    let refused = || {
+        raised::invalid_type(format_args!(
+            "{field}, shard {position}, dimension {dimension}: {} is no integer",
+            shown(number)
+        ))
+    };
+    if number.is_instance_of::<PyBool>() {
+        return Err(refused());
+    }
+    match number.call_method0("__index__") {
+        // A subclass of int may answer with itself.
+        Ok(plain) => plain.py().get_type::<PyInt>().call1((plain,))?.cast_into::<PyInt>().map_err(PyErr::from),
+        Err(raised) if raised.is_instance_of::<PyException>(number.py()) => {
+            let refusal = refused();
+            refusal.set_cause(number.py(), Some(raised));
+            Err(refusal)
+        }
+        Err(raised) => Err(raised),
+    }
+}
+
+fn kind(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| String::from("an unknown type"), |name| name.to_string())
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let shown = value.repr().map_or_else(|_| String::from("a value"), |repr| repr.to_string());
+    format!("{} (of type {})", shown.chars().take(60).collect::<String>(), kind(value))
+}
