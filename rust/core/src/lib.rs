@@ -10,6 +10,7 @@
 
 pub mod bounds;
 pub mod checkpoint;
+mod coalesce;
 pub mod diff;
 pub mod exact;
 pub mod field;
