@@ -7,3 +7,8 @@ pub mod manifest;
 pub mod node;
 pub mod tree;
 pub mod wire;
+
+#[cfg(test)]
+mod build;
+#[cfg(test)]
+mod tests;

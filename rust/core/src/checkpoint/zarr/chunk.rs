@@ -54,7 +54,8 @@ impl Chunks {
             let Some((path, array)) = store.nodes.array(number) else { continue };
             let Some(cell) = array.keys.cell(name, array.grid.rank()) else { continue };
             if let Some(finding) = stray(array, &cell) {
-                strays.push(finding.of_tensor(path).in_file(stored.place()).with("key", &*stored.key));
+                // Nothing is wrong with the bytes: it is the name that is, also where a name is but a key.
+                strays.push(finding.of_tensor(path).in_file(&stored.key));
             } else if let Some(cell) = array.grid.position(&cell) {
                 chunks.push(Chunk { array: number, cell, entry, position: 0 });
             }

@@ -183,3 +183,68 @@ fn index_checksum(codecs: Value<'_>) -> Result<bool, Fault> {
 fn plain_bytes(grid: &Grid, dtype: &Dtype) -> Option<u128> {
     grid.chunk_elements()?.checked_mul(u128::from(dtype.bits()?.div_ceil(8)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(codecs: &str) -> Result<Codecs, Fault> {
+        let grid = Grid::new([8, 6].into(), [4, 6].into()).expect("a sound grid");
+        let list = Value::document(codecs.as_bytes(), 1 << 20).expect("JSON");
+        Codecs::version_3(list, &grid, &Dtype::named("int4"))
+    }
+
+    fn sharding(inner: &str, codecs: &str, index: &str) -> String {
+        let configuration = format!(r#"{{"chunk_shape":{inner},"codecs":{codecs},"index_codecs":{index}}}"#);
+        format!(r#"[{{"name":"sharding_indexed","configuration":{configuration}}}]"#)
+    }
+
+    #[test]
+    fn packed_types_take_a_byte_an_element() {
+        assert_eq!(read(r#"["bytes"]"#).unwrap().exact_length(), Some(24));
+        assert_eq!(read(r#"["bytes","crc32c","crc32c"]"#).unwrap().exact_length(), Some(32));
+        assert_eq!(read(r#"["bytes","crc32c","zstd"]"#).unwrap().outermost(), Some((Layer::Zstd, Some(28))));
+        assert_eq!(read(r#"["packbits"]"#).unwrap().exact_length(), None);
+        assert_eq!(read(r#"["mystery","bytes"]"#).unwrap().outermost(), Some((Layer::Other, None)));
+    }
+
+    #[test]
+    fn inner_chunks_divide_their_shard() {
+        let index = r#"["bytes","crc32c"]"#;
+        let codecs = read(&sharding("[2,3]", r#"["bytes"]"#, index)).unwrap();
+        let sharding_of = codecs.sharding().unwrap();
+        assert_eq!((sharding_of.index_length(), sharding_of.codecs.exact_length()), (Some(68), Some(6)));
+        assert_eq!((sharding_of.index_offset(100), sharding_of.index_offset(67)), (Some(32), None));
+        for (inner, reason) in [
+            ("[3,3]", "inner chunks do not divide a chunk in dimension 0"),
+            ("[2]", "chunks have 2 dimensions, inner chunks 1"),
+            ("[2,0]", "inner chunk shape is 0 in dimension 1, it must be at least 1"),
+        ] {
+            let fault = read(&sharding(inner, r#"["bytes"]"#, index)).unwrap_err();
+            assert_eq!(fault, Fault::Malformed(reason.to_owned()));
+        }
+    }
+
+    #[test]
+    fn an_index_of_unknown_length_is_refused_and_never_guessed() {
+        for index in [r#"["bytes","zstd"]"#, "[]", r#"[{"name":"bytes","configuration":{"endian":"big"}}]"#] {
+            let fault = read(&sharding("[2,3]", r#"["bytes"]"#, index)).unwrap_err();
+            assert!(matches!(fault, Fault::Unsupported(_)), "{fault:?}");
+        }
+        let plain = read(&sharding("[2,3]", r#"["bytes"]"#, r#"["bytes"]"#)).unwrap();
+        assert_eq!(plain.sharding().unwrap().index_length(), Some(64));
+    }
+
+    #[test]
+    fn shards_within_shards_and_hidden_shards_stay_closed() {
+        let index = r#"["bytes","crc32c"]"#;
+        let nested = sharding("[2,3]", &sharding("[1,3]", r#"["bytes"]"#, index), index);
+        let codecs = read(&nested).unwrap();
+        assert_eq!(codecs.sharding().unwrap().codecs.outermost(), Some((Layer::Other, None)));
+        let hidden = sharding("[2,3]", r#"["bytes"]"#, index);
+        let hidden = format!(r#"{},"zstd"]"#, hidden.strip_suffix(']').unwrap());
+        let codecs = read(&hidden).unwrap();
+        assert_eq!((codecs.sharding().is_none(), codecs.outermost()), (true, Some((Layer::Zstd, None))));
+        assert_eq!(read("[]"), Err(Fault::Malformed("no codec makes bytes of the elements".to_owned())));
+    }
+}
