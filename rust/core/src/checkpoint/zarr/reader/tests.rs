@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::checkpoint::part::Encoding;
+use crate::checkpoint::zarr::shard::Slot;
 
 /// Files by path.
 type Files = BTreeMap<String, Vec<u8>>;
@@ -61,7 +62,7 @@ fn sharding(inner: Json, codecs: Json, location: &str) -> Json {
 }
 
 /// An index of inner chunks: first byte and number of bytes, or nothing.
-fn index(slots: &[Option<(u64, u64)>]) -> Vec<u8> {
+fn index(slots: &[Slot]) -> Vec<u8> {
     let mut bytes: Vec<u8> = slots
         .iter()
         .map(|slot| slot.unwrap_or((u64::MAX, u64::MAX)))
@@ -182,7 +183,7 @@ fn an_uncompressed_chunk_takes_what_its_shape_says_also_at_the_edge() {
 #[test]
 fn an_index_of_a_shard_is_held_against_the_shard() {
     // Shards of 4 x 2 with inner chunks of 2 x 2 floats (16 bytes each), over an array of 3 x 2.
-    let shard = |slots: &[Option<(u64, u64)>], location: &str, data: usize| {
+    let shard = |slots: &[Slot], location: &str, data: usize| {
         let array = zarr_json(json!([3, 2]), json!([4, 2]), sharding(json!([2, 2]), json!(["bytes"]), location));
         let pieces = if location == "end" { [vec![0; data], index(slots)] } else { [index(slots), vec![0; data]] };
         let stored = files([("w/zarr.json", array), ("w/c/0/0", pieces.concat())]);
@@ -192,7 +193,7 @@ fn an_index_of_a_shard_is_held_against_the_shard() {
     assert_eq!(shard(&sound, "end", 32), []);
     assert_eq!(shard(&[Some((36, 16)), Some((52, 16))], "start", 32), []);
     assert_eq!(codes(&shard(&sound, "start", 32)), [Code::RangeBeyondFile]);
-    let cases: &[(&[Option<(u64, u64)>], Code, &str)] = &[
+    let cases: &[(&[Slot], Code, &str)] = &[
         (&[Some((0, 16)), Some((17, 16))], Code::RangeBeyondFile, "1"),
         (&[Some((u64::MAX - 1, 16)), Some((16, 16))], Code::RangeBeyondFile, "0"),
         (&[Some((0, 16)), Some((8, 16))], Code::RangeOverlap, "1"),
