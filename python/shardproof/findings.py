@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias, overload
 
-__all__ = ["KINDS", "CoreRecord", "Finding", "Findings", "Kind", "Positions", "Severity"]
+__all__ = ["KINDS", "NO_FINDINGS", "CoreRecord", "Finding", "Findings", "Kind", "Positions", "Severity"]
 
 CoreRecord: TypeAlias = tuple[
     int,
@@ -615,3 +615,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
         first[0] if first else -1,
         -1 if finding.dimension is None else finding.dimension,
     )
+
+
+NO_FINDINGS: Final = Findings()
+"""What is said where nothing is wrong."""

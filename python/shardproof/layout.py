@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardproof import _core
 from shardproof.errors import InvalidType, LayoutError, LookupFailed
-from shardproof.findings import KINDS, CoreRecord, Finding, Findings, Positions
+from shardproof.findings import KINDS, NO_FINDINGS, CoreRecord, Finding, Findings, Positions
 from shardproof.metadata import ChunkStorageMetadata, integers
 
 __all__ = ["FIELDS", "ChunkLayout", "ShardLayout", "fields_of"]
@@ -24,7 +24,9 @@ Ragged: TypeAlias = list[tuple[int, ...]]
 
 _Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
 
-_INT64: Final = np.iinfo(np.int64)
+_INT64: Final = np.dtype(np.int64)
+_MIN: Final = -(2**63)
+_MAX: Final = 2**63 - 1
 _MOST: Final = 10_000
 """Findings of one code that are kept; all are counted."""
 _SHOWN: Final = 10
@@ -56,7 +58,7 @@ class ChunkLayout:
     (2, 2, 0)
     """
 
-    __slots__ = ("_fields", "global_shape")
+    __slots__ = ("_fields", "_tables", "global_shape")
 
     global_shape: tuple[int, ...]
 
@@ -64,6 +66,7 @@ class ChunkLayout:
         self.global_shape = integers(global_shape, "global_shape")
         rank = len(self.global_shape)
         self._fields = {name: _rows(value, name, rank)[0] for name, value in (("offsets", offsets), ("sizes", sizes))}
+        self._tables = _as_tables(self.global_shape, self._fields)
 
     @classmethod
     def _of_tables(cls, global_shape: tuple[int, ...], offsets: Table | Ragged, sizes: Table | Ragged) -> ChunkLayout:
@@ -129,9 +132,9 @@ class ChunkLayout:
         >>> ChunkLayout((8,), [(6,)], [(4,)]).findings()[0].sentence
         '6 + 4 = 10 > 8'
         """
-        tables = _as_tables(self.global_shape, self._fields)
+        tables = self._tables
         if tables is not None and _core.chunks_inside(self.global_shape, tables["offsets"], tables["sizes"]):
-            return Findings()
+            return NO_FINDINGS
         form = _shape_faults("global_shape", self.global_shape) + _count_faults(self._fields)
         form += (row_faults := _row_faults(self._fields, self.rank, {}))
         bad = {finding.positions.first[0] for finding in row_faults}
@@ -187,7 +190,7 @@ class ShardLayout:
     (1, (slice(4, 8, None),))
     """
 
-    __slots__ = ("_fields", "_index", "frozen", "global_shape", "local_shape")
+    __slots__ = ("_fields", "_index", "_tables", "frozen", "global_shape", "local_shape")
 
     global_shape: tuple[int, ...]
     local_shape: tuple[int, ...]
@@ -213,6 +216,7 @@ class ShardLayout:
             and all(type(dim) is int for dim in global_shape)
             and all(frozen for _, frozen in read.values())
         )
+        self._tables = _as_tables(self.global_shape, self._fields) if len(self.local_shape) == rank else None
         self._index: _core.OffsetIndex | None = None
 
     @classmethod
@@ -272,9 +276,15 @@ class ShardLayout:
         SP103 chunk-negative
         SP201 chunk-out-of-bounds
         """
-        tables = _as_tables(self.global_shape, self._fields)
-        if tables is not None and len(self.local_shape) == self.rank and self._inside(tables):
-            return Findings()
+        tables = self._tables
+        if tables is not None and _core.shards_inside(
+            self.global_shape,
+            tables["global_offsets"],
+            tables["local_sizes"],
+            self.local_shape,
+            tables["local_offsets"],
+        ):
+            return NO_FINDINGS
         # A local tensor of another rank is a fault as soon as a shard should lie in it.
         alike = len(self.local_shape) == self.rank
         form = _shape_faults("global_shape", self.global_shape) + _shape_faults("local_shape", self.local_shape)
@@ -302,7 +312,7 @@ class ShardLayout:
     def _faults_at(self, positions: list[int], *, alike: bool) -> _Counted:
         """Name the faults of sign and bounds of some shards, those of the global side alone where not `alike`."""
         rows = {name: _gathered(self._fields[name], positions, self.rank) for name in ("global_offsets", "local_sizes")}
-        nowhere = [_INT64.max] * self.rank
+        nowhere = [_MAX] * self.rank
         return _core.shard_faults(
             _cut(self.global_shape),
             rows["global_offsets"],
@@ -313,15 +323,6 @@ class ShardLayout:
             else np.zeros_like(rows["local_sizes"]),
             positions,
             _MOST,
-        )
-
-    def _inside(self, tables: Mapping[str, Table]) -> bool:
-        return _core.shards_inside(
-            self.global_shape,
-            tables["global_offsets"],
-            tables["local_sizes"],
-            self.local_shape,
-            tables["local_offsets"],
         )
 
     def check(self) -> None:
@@ -383,20 +384,23 @@ class ShardLayout:
         1
         """
         index = self._index or self._checked()
-        hint = None
+        offset, hint = wanted, None
         if type(wanted) is not tuple:
-            wanted, hint = _offset_and_hint(wanted)
-            if wanted is None:
-                return self._only()
+            # A metadata index has an offset, and a sequence has none.
+            offset, hint = getattr(wanted, "offset", wanted), getattr(wanted, "index", None)
+            if callable(hint):
+                hint = None
+        if offset is None:
+            _checked_hint(hint)
+            return self._only()
         try:
-            position = index.find(wanted, hint)
+            position = index.find(offset, hint)
         except (TypeError, OverflowError):
             # Not exactly ints: numpy integers and the like become ints, and what is beyond 64 bits is nowhere.
-            wanted = integers(wanted, "offset")
-            inside = all(_INT64.min <= number <= _INT64.max for number in wanted)
-            position = index.find(wanted, hint) if inside else None
+            offset, hint = integers(offset, "offset"), _checked_hint(hint)
+            position = index.find(offset, hint) if _fit(offset) else None
         if position is None:
-            msg = f"no shard starts at offset {tuple(wanted)}; there are {len(self)} shards of {self.global_shape}"
+            msg = f"no shard starts at offset {tuple(offset)}; there are {len(self)} shards of {self.global_shape}"
             raise LookupFailed(msg)
         return position
 
@@ -442,7 +446,7 @@ class ShardLayout:
             return index.find_many(wanted)
         found = np.full(len(wanted), -1, np.int64)
         for row, offset in enumerate(wanted):
-            if len(offset) == self.rank and all(_INT64.min <= number <= _INT64.max for number in offset):
+            if len(offset) == self.rank and _fit(offset):
                 position = index.find(offset)
                 found[row] = -1 if position is None else position
         return found
@@ -510,18 +514,12 @@ def fields_of(tensor: Any) -> tuple[tuple[Any, Any, Any, Any], tuple[int, ...]]:
     return cast("tuple[Any, Any, Any, Any]", tuple(fields)), tuple(shape)
 
 
-def _offset_and_hint(wanted: Any) -> tuple[tuple[int, ...] | None, int | None]:  # noqa: ANN401
-    """Take a metadata index apart; a hint that cannot be a position becomes None."""
-    if wanted is None:
-        return None, None
-    offset, hint = getattr(wanted, "offset", wanted), getattr(wanted, "index", None)
-    if callable(hint):
-        # A sequence: its `index` is a method.
-        hint = None
-    if hint is not None:
-        (hint,) = integers((hint,), "index")
-        hint = hint if 0 <= hint <= _INT64.max else None
-    return None if offset is None else integers(offset, "offset"), hint
+def _checked_hint(hint: object) -> int | None:
+    """Demand that a hint is an integer; one that no position can have becomes None."""
+    if hint is None:
+        return None
+    (plain,) = integers((hint,), "index")
+    return plain if 0 <= plain <= _MAX else None
 
 
 def _rows(value: Any, field: str, rank: int) -> tuple[Table | Ragged, bool]:  # noqa: ANN401 - anything may come
@@ -531,15 +529,21 @@ def _rows(value: Any, field: str, rank: int) -> tuple[Table | Ragged, bool]:  # 
         if isinstance(rows, np.ndarray):
             rows.flags.writeable = False
         return rows, frozen
+    if value.dtype is _INT64 and value.ndim == 2 and value.flags.c_contiguous:
+        # A view, so that the caller's own array stays writeable.
+        table = value.view(np.ndarray)
+        table.setflags(write=False)
+        return table, False
     if value.dtype.kind == "O":
         return _core.read_rows(value.tolist(), field, rank)[0], False
     if value.ndim != 2 or value.dtype.kind not in "iu":
         msg = f"{field} is an array of shape {value.shape} and dtype {value.dtype}, not (N, rank) integers"
         raise InvalidType(msg)
-    if value.dtype.kind == "u" and (value > _INT64.max).any():
+    if value.dtype.kind == "u" and (value > _MAX).any():
         return [tuple(row) for row in value.tolist()], False
-    table = np.ascontiguousarray(value, np.int64).view(np.ndarray).view()
-    table.flags.writeable = False
+    # `order` rather than a contiguity check: also a Fortran-ordered or byte-swapped table becomes a plain one.
+    table = np.array(value, np.int64, order="C", subok=False)
+    table.setflags(write=False)
     return table, False
 
 
@@ -559,14 +563,14 @@ def _as_tables(global_shape: tuple[int, ...], fields: Mapping[str, Table | Ragge
 
 
 def _fit(numbers: Iterable[int]) -> bool:
-    return all(_INT64.min <= number <= _INT64.max for number in numbers)
+    return all(_MIN <= number <= _MAX for number in numbers)
 
 
 def _shape_faults(name: str, shape: tuple[int, ...]) -> list[Finding]:
     return [
         _found("SP106", dimension=dimension, values={"reason": f"{name}: {dim} does not fit 64 bits"})
         for dimension, dim in enumerate(shape)
-        if not _INT64.min <= dim <= _INT64.max
+        if not _MIN <= dim <= _MAX
     ]
 
 
@@ -596,7 +600,7 @@ def _row_faults(fields: Mapping[str, Table | Ragged], rank: int, other_ranks: Ma
                     "SP105", position, dimension, {"field": name, "reason": f"{name}: {number} does not fit 64 bits"}
                 )
                 for dimension, number in enumerate(row)
-                if not _INT64.min <= number <= _INT64.max
+                if not _MIN <= number <= _MAX
             )
     return findings
 
@@ -609,7 +613,7 @@ def _gathered(field: Table | Ragged, positions: Sequence[int], rank: int) -> Tab
 
 def _cut(shape: tuple[int, ...]) -> list[int]:
     """Bring a shape into 64 bits, so that everything else about its chunks can be judged."""
-    return [min(max(dim, _INT64.min), _INT64.max) for dim in shape]
+    return [min(max(dim, _MIN), _MAX) for dim in shape]
 
 
 def _found(
@@ -638,11 +642,11 @@ def _layout_error(findings: Findings, what: str) -> LayoutError:
     faults = "1 fault" if findings.total == 1 else f"{findings.total} faults"
     lines = [f"{faults} in {what}"]
     for finding in findings[:_SHOWN]:
-        first = finding.positions.first
-        place = ", ".join(
-            [f"shard {first[0]}"] * bool(first) + [f"dimension {finding.dimension}"] * (finding.dimension is not None)
-        )
-        lines.append(f"  {finding.code} {finding.name:<22} {place + ', ' if place else ''}{finding.sentence}")
+        place = [f"shard {position}" for position in finding.positions.first[:1]]
+        if finding.dimension is not None:
+            place.append(f"dimension {finding.dimension}")
+        where = ", ".join(place)
+        lines.append(f"  {finding.code} {finding.name:<20} {where + ': ' if where else ''}{finding.sentence}")
     if findings.total > _SHOWN:
         lines.append(f"  and {findings.total - _SHOWN} more")
     return LayoutError("\n".join(lines), findings)

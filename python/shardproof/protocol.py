@@ -259,28 +259,32 @@ _remembered: Final[dict[int, _Remembered]] = {}
 def _valid(tensor: Any) -> ShardLayout:  # noqa: ANN401 - any tensor
     """Give the layout of a tensor, checked once while nothing changes."""
     known = _remembered.get(id(tensor))
-    if known is not None and known.shape == tensor.shape and _unchanged(tensor, known.values):
-        return known.layout
+    if known is not None:
+        shape, offsets, places, sizes = known.values
+        if (
+            getattr(tensor, "global_shape", None) is shape
+            and getattr(tensor, "global_offsets", None) is offsets
+            and getattr(tensor, "local_offsets", None) is places
+            and getattr(tensor, "local_sizes", None) is sizes
+            and tensor.shape == known.shape
+        ):
+            return known.layout
     if isinstance(tensor, Sharded):
         return tensor.layout
-    values, shape = fields_of(tensor)
-    layout = ShardLayout(*values, shape)
+    values, local_shape = fields_of(tensor)
+    layout = ShardLayout(*values, local_shape)
     layout.check()
     if layout.frozen:
         try:
             reference = weakref.ref(tensor, partial(_forget, id(tensor)))
         except TypeError:
             return layout
-        _remembered[id(tensor)] = _Remembered(values, shape, layout, reference)
+        _remembered[id(tensor)] = _Remembered(values, local_shape, layout, reference)
     return layout
 
 
 def _forget(key: int, _reference: weakref.ref[Any]) -> None:
     _remembered.pop(key, None)
-
-
-def _unchanged(tensor: Any, values: tuple[Any, ...]) -> bool:  # noqa: ANN401 - any tensor
-    return all(getattr(tensor, field, None) is value for field, value in zip(FIELDS, values, strict=True))
 
 
 def _shape_of(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - any array

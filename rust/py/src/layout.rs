@@ -131,8 +131,19 @@ impl OffsetIndex {
     }
 
     /// Position of the shard that starts at `offset`, or None; a wrong hint is ignored.
+    ///
+    /// Takes exact ints only, so that every other type is judged in one place.
     #[pyo3(signature = (offset, hint=None))]
-    fn find(&self, py: Python<'_>, offset: &Bound<'_, PyTuple>, hint: Option<usize>) -> PyResult<Option<usize>> {
+    fn find(
+        &self,
+        py: Python<'_>,
+        offset: &Bound<'_, PyTuple>,
+        hint: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<usize>> {
+        let hint = match hint {
+            Some(hint) => hint.cast_exact::<PyInt>()?.extract().ok(),
+            None => None,
+        };
         let mut few = [0; 8];
         let many;
         let offset = if let Some(few) = few.get_mut(..offset.len()) {
