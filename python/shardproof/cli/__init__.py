@@ -20,6 +20,9 @@ _COMMANDS: Final = {
 }
 """Commands, each in the module of its name, with what `--help` says about it."""
 
+_COMPLETION: Final = "_SHARDPROOF_COMPLETE"
+"""Set by the completion script of a shell, which `_SHARDPROOF_COMPLETE=bash_source shardproof` prints."""
+
 INTERRUPTED: Final = 130
 UNANSWERED: Final = 2
 
@@ -64,7 +67,11 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; its exit status."""
     try:
-        status: Any = shardproof.main(arguments, prog_name="shardproof", standalone_mode=False)
+        if _COMPLETION in os.environ:
+            shardproof.main(arguments, prog_name="shardproof", complete_var=_COMPLETION)
+        # Not by main(): it writes a line when interrupted.
+        with shardproof.make_context("shardproof", sys.argv[1:] if arguments is None else arguments) as context:
+            status: Any = shardproof.invoke(context)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()

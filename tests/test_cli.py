@@ -1,0 +1,194 @@
+"""The command line, as people and programs meet it."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.resources import files as resources
+
+import jsonschema
+import pytest
+import samples
+from attacks.safetensors import file, tensor
+from shardproof.cli import run
+from shardproof.explanations import EXPLANATIONS
+from shardproof.findings import KINDS
+
+HF = samples.OWN / "hf_safetensors"
+WHOLE, BROKEN = HF / "llama_single_file", HF / "header_overlap"
+
+
+@pytest.fixture
+def command(capsys):
+    def call(*arguments):
+        status = run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_the_first_line_is_the_verdict_and_what_was_not_judged(command):
+    status, out, err = command("check", WHOLE)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0] == f"{WHOLE}: whole; not judged: payloads"
+    status, out, _ = command("check", BROKEN)
+    assert status == 1
+    assert out.splitlines()[0] == f"{BROKEN}: broken, 1 error; not judged: payloads"
+    assert "SP411 range-overlap" in out
+    assert "model.norm.weight" in out
+
+
+def test_of_several_paths_all_are_reported_and_the_highest_status_wins(command, tmp_path):
+    (tmp_path / "model_rank_0.bin").write_bytes(b"x")
+    status, out, _ = command("check", "-q", WHOLE, BROKEN)
+    assert (status, len(out.splitlines())) == (1, 2)
+    status, out, _ = command("check", "-q", BROKEN, tmp_path, WHOLE)
+    assert (status, len(out.splitlines())) == (2, 3)
+
+
+def test_what_is_not_there_is_one_sentence_and_the_rest_is_still_checked(command, tmp_path):
+    status, out, err = command("check", "-q", tmp_path / "nothing", WHOLE)
+    assert status == 2
+    assert err == f"shardproof: {tmp_path / 'nothing'}: nothing is there\n"
+    assert "whole" in out
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--fail-on", "sometimes", WHOLE], ["--ignore", "SP999", WHOLE], ["--frobnicate"]]
+)
+def test_wrong_usage_is_two_and_says_so(command, arguments):
+    status, out, err = command("check", *arguments)
+    assert (status, out) == (2, "")
+    assert "Error: " in err
+
+
+def test_json_is_what_its_schema_says_for_every_sample(command):
+    schema = json.loads(resources("shardproof.report").joinpath("report.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    directories = [sample.directory for sample in samples.samples(samples.OWN)]
+    _, out, _ = command("check", "--format", "json", *directories)
+    document = json.loads(out)
+    jsonschema.validate(document, schema)
+    assert document["version"] == 1
+    assert len(document["reports"]) == len(directories)
+    assert sum(len(report["findings"]) for report in document["reports"]) > 50
+
+
+def test_sarif_names_rules_files_and_tensors(command):
+    _, out, _ = command("check", "--format", "sarif", BROKEN)
+    log = json.loads(out)
+    assert log["version"] == "2.1.0"
+    (result,) = log["runs"][0]["results"]
+    assert result["ruleId"] == "SP411"
+    (location,) = result["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "model.safetensors"
+    assert location["physicalLocation"]["region"] == {"byteOffset": 14100, "byteLength": 4}
+    assert location["logicalLocations"][0]["name"] == "model.norm.weight"
+    assert log["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "SP411"
+
+
+def test_findings_can_be_left_out_and_the_headline_says_so(command):
+    status, out, _ = command("check", "-q", "--ignore", "SP411", BROKEN)
+    assert (status, out) == (0, f"{BROKEN}: whole; not judged: payloads, SP411\n")
+    assert command("check", "-q", "--select", "SP3,range-overlap", BROKEN)[0] == 1
+    assert command("check", "-q", "--select", "SP3", BROKEN)[0] == 0
+
+
+def test_warnings_fail_only_when_asked(command):
+    stale = HF / "file_not_in_index"
+    assert command("check", "-q", stale)[0] == 0
+    assert command("check", "-q", "--fail-on", "warning", stale)[0] == 1
+    assert command("check", "-q", "--fail-on", "note", WHOLE)[0] == 0
+
+
+def test_long_reports_are_capped_with_totals(command, tmp_path):
+    header = {f"t{number}": tensor("F32", [9], 4 * number, 4 * number + 4) for number in range(30)}
+    (tmp_path / "model.safetensors").write_bytes(file(header, 120))
+    _, out, _ = command("check", tmp_path)
+    assert out.count("SP418") == 20
+    assert out.splitlines()[-1] == "and 10 more; in all 30 header-size-mismatch"
+    assert command("check", "-v", tmp_path)[1].count("SP418") == 30
+    assert command("check", "--max-findings", "3", tmp_path)[1].count("SP418") == 3
+
+
+def test_expected_tensors_are_held_against_those_that_are_there(command, tmp_path):
+    (tmp_path / "keys.txt").write_text("a\nlayers.0.weight\n")
+    header = {"a": tensor("F32", [2], 0, 8), "layer.0.weight": tensor("F32", [1], 8, 12)}
+    (tmp_path / "model.safetensors").write_bytes(file(header, 12))
+    status, out, _ = command("check", tmp_path / "model.safetensors", "--expect", tmp_path / "keys.txt")
+    assert status == 1
+    assert "tensor-missing: the tensor is expected and not there; the nearest name is layer.0.weight" in out
+    assert "tensor-unexpected" in out
+
+
+def test_names_from_files_cannot_drive_the_terminal(command, tmp_path):
+    evil = "\x1b]0;pwned\x07\n\u202e"
+    (tmp_path / "model.safetensors").write_bytes(file({evil: tensor("F32", [9], 0, 4)}, 4))
+    _, out, _ = command("check", tmp_path)
+    assert "SP418" in out
+    assert not {"\x1b", "\x07", "\u202e"} & set(out)
+
+
+def test_colour_is_for_terminals_and_can_be_forced(command):
+    assert "\x1b[" not in command("check", BROKEN)[1]
+    assert "\x1b[1;31mbroken" in command("check", "--color", "always", BROKEN)[1]
+
+
+def test_every_code_is_explained_by_number_and_by_name(command):
+    for kind in KINDS.values():
+        assert command("explain", kind.code) == command("explain", kind.name)
+    _, out, _ = command("explain", "sp301")
+    assert out.startswith("SP301 chunk-gap (error)")
+    words = " ".join(out.split())
+    assert all(answer in words for answer in EXPLANATIONS["SP301"])
+    assert len(command("explain")[1].splitlines()) == len(KINDS)
+    assert command("explain", "SP000")[0] == 2
+
+
+def test_formats_are_listed(command):
+    _, out, _ = command("formats")
+    assert "safetensors" in out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-h"], ["check", "-h"], ["explain", "--help"], ["formats", "-h"], ["--version"]]
+)
+def test_help_is_there_for_every_command(command, arguments):
+    status, out, err = command(*arguments)
+    assert (status, err) == (0, "")
+    assert out
+
+
+def shell(*arguments, **options):
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment, **options
+    )
+
+
+def test_a_reader_that_has_enough_ends_it_quietly():
+    script = f"{sys.executable} -m shardproof explain | head -1"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+
+
+def test_an_interrupt_is_130_and_quiet():
+    script = (
+        "import shardproof.checkpoint.check as c, shardproof.cli as cli\n"
+        "def stop(*a, **k): raise KeyboardInterrupt\n"
+        "c.check_checkpoint = stop\n"
+        "cli.main(['check', '.'])\n"
+    )
+    done = shell("-c", script)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_check_imports_neither_numpy_nor_a_framework():
+    script = (
+        "import sys\n"
+        "from shardproof.cli import run\n"
+        f"assert run(['check', '-q', {str(WHOLE)!r}]) == 0\n"
+        "print(sorted({'numpy', 'torch', 'jax', 'rich', 'fsspec', 'shardproof.layout'} & set(sys.modules)))\n"
+    )
+    assert shell("-c", script).stdout.splitlines()[-1] == "[]"
