@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 OWN = HERE / "data" / "samples"
 
+UNREAD = {"deepspeed", "megatron", "tensorplay_dcp", "torch_dcp"}
+"""Formats that have no reader yet."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -38,7 +41,7 @@ def collection() -> Path:
 
 def samples(directory: Path) -> list[Sample]:
     manifest = json.loads((directory / "manifest.json").read_text())
-    return [Sample(directory / row["path"], row) for row in manifest["samples"]]
+    return [Sample(directory / row["path"], row) for row in manifest["samples"] if row["format"] not in UNREAD]
 
 
 def kinds(want: dict[str, Any]) -> set[str]:

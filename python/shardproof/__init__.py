@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardproof._core import __version__
+    from shardproof.checkpoint.check import CheckReport, check_checkpoint
+    from shardproof.checkpoint.model import Checkpoint
+    from shardproof.checkpoint.opening import open_checkpoint
     from shardproof.errors import (
         InvalidInput,
         InvalidType,
@@ -45,6 +48,10 @@ if TYPE_CHECKING:
 # Where every public name lives; a test holds this equal to the imports above.
 _HOME = {
     "__version__": "_core",
+    "CheckReport": "checkpoint.check",
+    "check_checkpoint": "checkpoint.check",
+    "Checkpoint": "checkpoint.model",
+    "open_checkpoint": "checkpoint.opening",
     "InvalidInput": "errors",
     "InvalidType": "errors",
     "LayoutError": "errors",
@@ -77,6 +84,8 @@ _HOME = {
 
 __all__ = [
     "BytesStorageMetadata",
+    "CheckReport",
+    "Checkpoint",
     "CheckpointableTensor",
     "ChunkLayout",
     "ChunkStorageMetadata",
@@ -100,10 +109,12 @@ __all__ = [
     "UnsupportedFormat",
     "__version__",
     "attach",
+    "check_checkpoint",
     "copy_checkpointable_tensor_metadata",
     "get_checkpointable_tensor_chunks",
     "get_checkpointable_tensor_shard",
     "is_checkpointable_tensor",
+    "open_checkpoint",
     "validate_checkpointable_tensor_metadata",
 ]
 

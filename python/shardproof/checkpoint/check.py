@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
@@ -14,7 +15,6 @@ from shardproof.errors import LimitExceeded
 from shardproof.findings import KINDS, Finding, Findings, Severity
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Collection, Mapping
 
     from shardproof.checkpoint.expectation import Expected
@@ -174,7 +174,8 @@ def _judge(found_part: FoundPart, found: Discovery, collected: _Collected, most:
     """Judge one part: what the core can say of its columns, then what its records hold."""
     reader, part = found_part
     name = part.name if len(found.parts) > 1 else None
-    records, counts = part.columns.judge(list(part.files.sizes.items()), most)
+    keys = os.urandom(16 * part.columns.rank())
+    records, counts = part.columns.judge(list(part.files.sizes.items()), keys, most)
     findings = [Finding.from_core(record, part=name, directory=part.files.directory) for record in records]
     collected.records.extend(findings)
     collected.counts.update({f"SP{number}": count for number, count in counts.items()})

@@ -15,10 +15,11 @@ from shardproof.findings import KINDS, Finding
 
 if TYPE_CHECKING:
     from shardproof.checkpoint.reader import PartReading
+    from shardproof.layout import ChunkLayout
 
 __all__ = ["Expected", "compare"]
 
-Shape: TypeAlias = "Sequence[int] | Tensor | None"
+Shape: TypeAlias = "Sequence[int] | ChunkLayout | Tensor | None"
 Wanted: TypeAlias = tuple[tuple[int, ...] | None, str | None]
 Expected: TypeAlias = "str | os.PathLike[str] | Checkpoint | Mapping[str, Shape] | Iterable[str]"
 
@@ -88,6 +89,8 @@ def _shape(fqn: str, shape: Shape) -> Wanted:
         return shape.global_shape, shape.dtype
     if isinstance(shape, Sequence):
         return tuple(shape), None
+    if hasattr(shape, "global_shape"):
+        return tuple(shape.global_shape), None
     raise InvalidType(f"expect[{fqn!r}] is a {type(shape).__name__}: a shape, a layout, a tensor or None is needed")
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shardproof.checkpoint.files import Files
     from shardproof.checkpoint.reader import NotJudged, PartReading
     from shardproof.findings import Findings
+    from shardproof.layout import ChunkLayout
 
 __all__ = ["Checkpoint", "Part", "Storage", "Tensor"]
 
@@ -49,6 +50,13 @@ class Tensor:
         """The fully qualified name."""
         self.global_shape: tuple[int, ...]
         self.global_shape, self.dtype, self.bits, self.chunk_count = columns.tensor(number)
+
+    @property
+    def chunks(self) -> ChunkLayout:
+        """The chunks, in the order of the metadata."""
+        from shardproof.layout import ChunkLayout  # noqa: PLC0415 -- it needs numpy, which a report does not
+
+        return ChunkLayout(self.global_shape, *self.boxes)
 
     @property
     def boxes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -42,6 +42,27 @@ impl Tally {
         })
     }
 
+    /// How many findings of each code are kept at most.
+    #[must_use]
+    pub const fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Take over what another tally has, telling each finding more.
+    pub fn absorb(&mut self, other: Self, tell: impl Fn(Finding) -> Finding) {
+        let mut counts = other.counts;
+        for finding in other.findings {
+            if let Some(count) = counts.get_mut(&finding.code) {
+                *count = count.saturating_sub(1);
+            }
+            self.push(tell(finding));
+        }
+        for (code, count) in counts.into_iter().filter(|&(_, count)| count > 0) {
+            let counted = self.counts.entry(code).or_default();
+            *counted = counted.saturating_add(count);
+        }
+    }
+
     /// A finding that was kept, to be told more.
     pub fn kept(&mut self, number: usize) -> Option<&mut Finding> {
         self.findings.get_mut(number)

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use numpy::PyArray1;
-use pyo3::exceptions::{PyIndexError, PyKeyboardInterrupt};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use shardproof_core::checkpoint::part::{Part as Columns, Record, Tensor};
 use shardproof_core::checkpoint::{inventory::Inventory, judge};
 use shardproof_core::interrupt::Interrupt;
 
-use crate::records;
+use crate::{door, records};
 
 /// Tensors, chunks and records of one part of a checkpoint.
 #[pyclass(frozen, module = "shardproof._core")]
@@ -93,6 +93,11 @@ impl Part {
         ))
     }
 
+    /// The rank of the tensor that has most dimensions.
+    fn rank(&self) -> usize {
+        self.0.tensors().iter().map(|tensor| tensor.shape().len()).max().unwrap_or_default()
+    }
+
     /// How many chunks all tensors have together.
     fn chunk_count(&self) -> usize {
         self.0.chunk_count()
@@ -114,11 +119,18 @@ impl Part {
     }
 
     /// Judge form, bounds, coverage and storage: up to `most` findings of each code, and how many there are of each.
-    fn judge<'py>(&self, py: Python<'py>, sizes: Vec<(String, u64)>, most: usize) -> PyResult<Judgement<'py>> {
+    ///
+    /// `keys` are sixteen random bytes for each dimension of `rank`.
+    fn judge<'py>(
+        &self,
+        py: Python<'py>,
+        sizes: Vec<(String, u64)>,
+        keys: &[u8],
+        most: usize,
+    ) -> PyResult<Judgement<'py>> {
         let inventory: Inventory = sizes.into_iter().collect();
-        let tally = py
-            .detach(|| judge::judge(&self.0, &inventory, most, Interrupt::NEVER))
-            .map_err(|_| PyKeyboardInterrupt::new_err(()))?;
+        let work = |interrupt: Interrupt<'_>| judge::judge(&self.0, &inventory, keys, most, interrupt);
+        let tally = door::run(py, self.0.chunk_count(), work)?;
         let findings: PyResult<_> = tally.findings().iter().map(|finding| records::tuple(py, finding)).collect();
         Ok((findings?, tally.counts().iter().map(|(code, &count)| (code.number(), count)).collect()))
     }

@@ -1,6 +1,5 @@
 //! Headers of safetensors files, their index, and the part that they make together.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use shardproof_core::checkpoint::index::Index;
 use shardproof_core::checkpoint::inventory::Inventory;
@@ -8,6 +7,7 @@ use shardproof_core::checkpoint::limits::Limits;
 use shardproof_core::checkpoint::safetensors::{self, Header, set};
 
 use crate::part::Part;
+use crate::raised::limit_exceeded;
 
 /// The header of one file.
 #[pyclass(frozen, module = "shardproof._core")]
@@ -55,7 +55,6 @@ impl SafetensorsIndex {
 /// Put the tensors of a set of files together.
 #[pyfunction]
 #[pyo3(signature = (headers, index, whole, sizes))]
-#[expect(clippy::needless_pass_by_value, reason = "a list can only be extracted as a vector")]
 pub(crate) fn assemble_safetensors(
     headers: Vec<PyRef<'_, SafetensorsHeader>>,
     index: Option<&SafetensorsIndex>,
@@ -66,5 +65,5 @@ pub(crate) fn assemble_safetensors(
     let inventory: Inventory = sizes.into_iter().collect();
     set::assemble(&headers, index.map(|index| &index.0), whole.map(Part::columns), &inventory)
         .map(Part::from)
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+        .map_err(limit_exceeded)
 }

@@ -25,14 +25,14 @@ impl Region {
 
 /// The regions that have no chunk or several, in row-major order of their low corners.
 #[derive(Debug, Default)]
-pub(super) struct Regions {
-    pub(super) list: Vec<Region>,
+pub(crate) struct Regions {
+    pub(crate) list: Vec<Region>,
     /// Whether there are no others.
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
 }
 
 /// Find the regions of a tensor that have no chunk or several, looking at a chunk `budget` times altogether.
-pub(super) fn uneven(
+pub(crate) fn uneven(
     chunks: Inside<'_>,
     disjoint: bool,
     budget: &mut u64,
