@@ -216,7 +216,8 @@ class ShardLayout:
             and all(type(dim) is int for dim in global_shape)
             and all(frozen for _, frozen in read.values())
         )
-        self._tables = _as_tables(self.global_shape, self._fields) if len(self.local_shape) == rank else None
+        alike = len(self.local_shape) == rank and _fit(self.local_shape)
+        self._tables = _as_tables(self.global_shape, self._fields) if alike else None
         self._index: _core.OffsetIndex | None = None
 
     @classmethod
@@ -306,8 +307,8 @@ class ShardLayout:
                 continue
             here = alike and position < len(self._fields["local_offsets"]) and ("local_offsets", position) not in bad
             (both if here else global_only).append(position)
-        counted = [self._faults_at(both, alike=True), self._faults_at(global_only, alike=False)]
-        return _together(form, *counted)
+        sides = ((both, True), (global_only, False))
+        return _together(form, *(self._faults_at(rows, alike=alike) for rows, alike in sides if rows))
 
     def _faults_at(self, positions: list[int], *, alike: bool) -> _Counted:
         """Name the faults of sign and bounds of some shards, those of the global side alone where not `alike`."""
@@ -567,11 +568,16 @@ def _fit(numbers: Iterable[int]) -> bool:
 
 
 def _shape_faults(name: str, shape: tuple[int, ...]) -> list[Finding]:
-    return [
-        _found("SP106", dimension=dimension, values={"reason": f"{name}: {dim} does not fit 64 bits"})
-        for dimension, dim in enumerate(shape)
-        if not _MIN <= dim <= _MAX
-    ]
+    findings: list[Finding] = []
+    for dimension, dim in enumerate(shape):
+        values: dict[str, int | str] = {"field": name, "number": dim}
+        if dim < 0:
+            findings.append(_found("SP104", dimension=dimension, values=values))
+        if not _MIN <= dim <= _MAX:
+            findings.append(
+                _found("SP106", dimension=dimension, values={"reason": f"{name}: {dim} does not fit 64 bits"})
+            )
+    return findings
 
 
 def _count_faults(fields: Mapping[str, Table | Ragged]) -> list[Finding]:
@@ -606,9 +612,8 @@ def _row_faults(fields: Mapping[str, Table | Ragged], rank: int, other_ranks: Ma
 
 
 def _gathered(field: Table | Ragged, positions: Sequence[int], rank: int) -> Table:
-    if isinstance(field, np.ndarray):
-        return np.ascontiguousarray(field[positions])
-    return np.array([field[position] for position in positions], np.int64).reshape(len(positions), rank)
+    rows = field[positions] if isinstance(field, np.ndarray) else [field[position] for position in positions]
+    return np.array(rows, np.int64, order="C").reshape(len(positions), rank)
 
 
 def _cut(shape: tuple[int, ...]) -> list[int]:

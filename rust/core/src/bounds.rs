@@ -93,18 +93,23 @@ pub enum EmptyPastEnd {
 
 /// How the numbers of a side are called, and what lying outside it is.
 struct Names {
-    shape: &'static str,
     offsets: &'static str,
     sizes: &'static str,
     outside: Code,
 }
 
-const CHUNKS: Names =
-    Names { shape: "global_shape", offsets: "offsets", sizes: "sizes", outside: Code::ChunkOutOfBounds };
-const GLOBAL: Names =
-    Names { shape: "global_shape", offsets: "global_offsets", sizes: "local_sizes", outside: Code::ChunkOutOfBounds };
-const LOCAL: Names =
-    Names { shape: "local_shape", offsets: "local_offsets", sizes: "local_sizes", outside: Code::ShardOutsideLocal };
+const CHUNKS: Names = Names { offsets: "offsets", sizes: "sizes", outside: Code::ChunkOutOfBounds };
+const GLOBAL: Names = Names { offsets: "global_offsets", sizes: "local_sizes", outside: Code::ChunkOutOfBounds };
+const LOCAL: Names = Names { offsets: "local_offsets", sizes: "local_sizes", outside: Code::ShardOutsideLocal };
+
+/// Name every negative dimension of `global_shape`.
+pub fn name_shape_faults(global_shape: &[i64], tally: &mut Tally) {
+    for (dimension, &dim) in global_shape.iter().enumerate().filter(|&(_, &dim)| dim < 0) {
+        tally.push(
+            Finding::new(Code::ShapeNegative).in_dimension(dimension).with("field", "global_shape").with("number", dim),
+        );
+    }
+}
 
 /// Name every fault of sign and bounds of `chunks`, one for each chunk, dimension and field.
 ///
@@ -115,7 +120,6 @@ pub fn name_faults(
     empty_past_end: EmptyPastEnd,
     tally: &mut Tally,
 ) {
-    name_negative_dimensions(&CHUNKS, chunks.shape(), tally);
     for (row, (offsets, sizes)) in chunks.iter().enumerate() {
         // One chunk is empty in all of its dimensions as soon as it is in one.
         let rule = if sizes.contains(&0) { empty_past_end } else { EmptyPastEnd::Fault };
@@ -128,21 +132,11 @@ pub fn name_faults(
 /// Name every fault of sign and bounds of `shards`, one for each shard, dimension and field.
 pub fn name_shard_faults(shards: Shards<'_>, position_of: impl Fn(usize) -> u64, tally: &mut Tally) {
     let (chunks, places) = (shards.chunks(), shards.places());
-    name_negative_dimensions(&GLOBAL, chunks.shape(), tally);
-    name_negative_dimensions(&LOCAL, places.shape(), tally);
     for (row, ((offsets, sizes), local_offsets)) in chunks.iter().zip(places.offsets().iter()).enumerate() {
         let position = position_of(row);
         name_negative_sizes(&GLOBAL, sizes, position, tally);
         name_places(&GLOBAL, chunks.shape(), offsets, sizes, position, EmptyPastEnd::Fault, tally);
         name_places(&LOCAL, places.shape(), local_offsets, sizes, position, EmptyPastEnd::Fault, tally);
-    }
-}
-
-fn name_negative_dimensions(names: &Names, shape: &[i64], tally: &mut Tally) {
-    for (dimension, &dim) in shape.iter().enumerate().filter(|&(_, &dim)| dim < 0) {
-        tally.push(
-            Finding::new(Code::ShapeNegative).in_dimension(dimension).with("field", names.shape).with("number", dim),
-        );
     }
 }
 

@@ -62,6 +62,7 @@ fn agrees(plain: &Plain) {
     with_chunks(plain, |chunks| {
         assert_eq!(inside(chunks).is_some(), plain.is_inside(), "{plain:?}");
         let mut tally = Tally::keeping(usize::MAX);
+        name_shape_faults(chunks.shape(), &mut tally);
         name_faults(chunks, |row| u64::try_from(row).unwrap(), EmptyPastEnd::Fault, &mut tally);
         assert_eq!(tally.counts(), &plain.fault_counts(), "{plain:?}");
         assert_eq!(tally.findings().is_empty(), plain.is_inside(), "{plain:?}");
@@ -157,6 +158,7 @@ proptest! {
         let sound = plain.is_inside() && mirrored.is_inside();
         prop_assert_eq!(shards_inside(shards), sound);
         let mut tally = Tally::keeping(usize::MAX);
+        name_shape_faults(shards.chunks().shape(), &mut tally);
         name_shard_faults(shards, |row| u64::try_from(row).unwrap(), &mut tally);
         prop_assert_eq!(tally.findings().is_empty(), sound);
     }
