@@ -43,7 +43,7 @@ def faults(global_shape, global_offsets, local_offsets, local_sizes, local_shape
             for dimension, (start, length, dim) in enumerate(zip(offset, size, shape, strict=True)):
                 if start < 0:
                     found.append((103, position, dimension))
-                elif length >= 0 and 0 <= dim < start + length:
+                elif length >= 0 and 0 <= min(dim, INT64[-1]) < start + length:
                     found.append((105 if start + length not in INT64 else outside, position, dimension))
     return sorted(found, key=lambda fault: tuple(-1 if part is None else part for part in fault))
 
