@@ -27,8 +27,14 @@ $(VENV)/.lint: $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --group lint
 	@touch $@
 
-demo: $(VENV)/.built ## Run the main job on a healthy and a broken example
-	@$(BIN)/python -m shardproof
+demo: $(VENV)/.built ## Check a healthy and a broken checkpoint, and explain what is wrong
+	@for sample in w2_sharded_t214 offset_gap; do \
+	    echo "$$ shardproof check tests/data/samples/torch_dcp_hf/$$sample"; \
+	    $(BIN)/shardproof check tests/data/samples/torch_dcp_hf/$$sample || test $$? -eq 1; \
+	    echo; \
+	done
+	@echo "$$ shardproof explain SP301"
+	@$(BIN)/shardproof explain SP301
 
 test: test-rust test-python ## Set up and run every test
 

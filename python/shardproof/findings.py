@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias, overload
 
-__all__ = ["KINDS", "NO_FINDINGS", "CoreRecord", "Finding", "Findings", "Kind", "Positions", "Severity"]
+__all__ = ["KINDS", "NO_FINDINGS", "CoreRecord", "Finding", "Findings", "Kind", "Positions", "Severity", "severity_of"]
 
 CoreRecord: TypeAlias = tuple[
     int,
@@ -467,6 +467,20 @@ _TABLE: Final = (
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType({kind.code: kind for kind in _TABLE})
 """Every kind of finding by code, in ascending order."""
 
+_SEVERITY_IN: Final[Mapping[tuple[str, str], Severity]] = MappingProxyType(
+    {
+        # A chunk that is stored under a key outside the grid: no reader ever looks at it.
+        ("zarr", "SP201"): Severity.WARNING,
+        ("orbax", "SP201"): Severity.WARNING,
+    }
+)
+"""Severities that differ from the table for one format."""
+
+
+def severity_of(code: str, format_name: str = "") -> Severity:
+    """Give the severity of a kind of finding, in a format that may take it differently."""
+    return _SEVERITY_IN.get((format_name, code), KINDS[code].severity)
+
 
 @dataclass(frozen=True, slots=True)
 class Positions:
@@ -534,7 +548,9 @@ class Finding:
         return KINDS[self.code].sentence.format_map({"dimension": self.dimension, **self.values})
 
     @classmethod
-    def from_core(cls, record: CoreRecord, *, part: str | None = None, directory: str = "") -> Finding:
+    def from_core(
+        cls, record: CoreRecord, *, part: str | None = None, directory: str = "", format_name: str = ""
+    ) -> Finding:
         """Make a finding of what the core reports.
 
         Parameters
@@ -545,12 +561,14 @@ class Finding:
             Name of the part, where a checkpoint has several.
         directory
             Where the part's files lie in the checkpoint: empty, or a path that ends in ``/``.
+        format_name
+            The format, for which the finding may have a severity of its own.
         """
         number, fqn, count, first, dimension, box, file, byte_range, values = record
         code = f"SP{number}"
         return cls(
             code=code,
-            severity=KINDS[code].severity,
+            severity=severity_of(code, format_name),
             part=part,
             fqn=fqn,
             positions=Positions(count, first),

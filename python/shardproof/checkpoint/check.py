@@ -12,7 +12,7 @@ from shardproof.checkpoint.files import open_files
 from shardproof.checkpoint.model import Checkpoint
 from shardproof.checkpoint.reader import NotJudged
 from shardproof.errors import LimitExceeded
-from shardproof.findings import KINDS, Finding, Findings, Severity
+from shardproof.findings import KINDS, Finding, Findings, Severity, severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -45,6 +45,8 @@ class CheckReport:
         certain. ``"not proved"``: something could not be read or judged, and nothing else is known to be wrong.
     findings
         What is wrong or noteworthy, the worst first; counts of all, records up to a limit.
+    severities
+        Severity of each code that was found, the worst where formats differ.
     not_judged
         What was not looked at, and why; also when the verdict is whole.
     formats
@@ -62,6 +64,7 @@ class CheckReport:
     location: str
     verdict: Verdict
     findings: Findings
+    severities: Mapping[str, Severity]
     not_judged: tuple[NotJudged, ...]
     formats: dict[str, str]
     tensors: int
@@ -87,11 +90,13 @@ class CheckReport:
             return self
         kept = {code: many for code, many in self.findings.counts.items() if code not in codes}
         records = [finding for finding in self.findings if finding.code not in codes]
+        severities = {code: severity for code, severity in self.severities.items() if code not in codes}
         ignored = (NotJudged(code, f"{many} ignored as asked") for code, many in sorted(left_out.items()))
         return replace(
             self,
-            verdict=_verdict(kept, anything=bool(self.formats)),
+            verdict=_verdict(severities, anything=bool(self.formats)),
             findings=Findings(records, kept),
+            severities=severities,
             not_judged=(*self.not_judged, *ignored),
         )
 
@@ -102,10 +107,17 @@ class _Collected:
     def __init__(self) -> None:
         self.records: list[Finding] = []
         self.counts: Counter[str] = Counter()
+        self.severities: dict[str, Severity] = {}
 
     def add(self, findings: list[Finding]) -> None:
         self.records.extend(findings)
-        self.counts.update(finding.code for finding in findings)
+        self.count(Counter(finding.code for finding in findings), "")
+
+    def count(self, counts: Mapping[str, int], format_name: str) -> None:
+        self.counts.update(counts)
+        for code in counts:
+            severity = severity_of(code, format_name)
+            self.severities[code] = min(severity, self.severities.get(code, severity))
 
 
 def check_checkpoint(
@@ -158,8 +170,9 @@ def check_checkpoint(
     findings = Findings(Findings(collected.records)[:max_findings], collected.counts)
     return CheckReport(
         location=files.location,
-        verdict=_verdict(collected.counts, anything=bool(found.parts)),
+        verdict=_verdict(collected.severities, anything=bool(found.parts)),
         findings=findings,
+        severities=collected.severities,
         not_judged=tuple({entry.what: entry for entry in reversed(not_judged)}.values())[::-1],
         formats={part.name: part.format for _, part in found.parts},
         tensors=sum(len(part.columns) for _, part in found.parts),
@@ -176,9 +189,12 @@ def _judge(found_part: FoundPart, found: Discovery, collected: _Collected, most:
     name = part.name if len(found.parts) > 1 else None
     keys = os.urandom(16 * part.columns.rank())
     records, counts = part.columns.judge(list(part.files.sizes.items()), keys, most)
-    findings = [Finding.from_core(record, part=name, directory=part.files.directory) for record in records]
+    directory = part.files.directory
+    findings = [
+        Finding.from_core(record, part=name, directory=directory, format_name=part.format) for record in records
+    ]
     collected.records.extend(findings)
-    collected.counts.update({f"SP{number}": count for number, count in counts.items()})
+    collected.count({f"SP{number}": count for number, count in counts.items()}, part.format)
     if not deep:
         return
     try:
@@ -189,10 +205,10 @@ def _judge(found_part: FoundPart, found: Discovery, collected: _Collected, most:
         collected.add([Finding(code=kind.code, severity=kind.severity, part=name, values={"reason": reason})])
 
 
-def _verdict(counts: Mapping[str, int], *, anything: bool) -> Verdict:
+def _verdict(severities: Mapping[str, Severity], *, anything: bool) -> Verdict:
     """Decide: broken if something is wrong for certain, whole if nothing is and everything was judged."""
-    serious = {code for code in counts if KINDS[code].severity is not Severity.NOTE}
-    errors = {code for code in serious if KINDS[code].severity is Severity.ERROR}
+    serious = {code for code, severity in severities.items() if severity is not Severity.NOTE}
+    errors = {code for code in serious if severities[code] is Severity.ERROR}
     if errors - _UNANSWERED:
         return "broken"
     return "whole" if anything and not errors and not serious & _UNANSWERED else "not proved"

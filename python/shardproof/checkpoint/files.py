@@ -46,7 +46,7 @@ class Files:
         Bytes of each file, by its path relative to the directory, with ``/`` between its parts.
     """
 
-    __slots__ = ("_store", "directory", "location", "sizes")
+    __slots__ = ("_directories", "_store", "_top", "directory", "location", "sizes")
 
     def __init__(self, location: str, sizes: Mapping[str, int], store: _Store, directory: str = "") -> None:
         self.location = location
@@ -54,6 +54,8 @@ class Files:
         self.directory: Final = directory
         """Where these files lie in the checkpoint: empty, or a path that ends in ``/``."""
         self._store = store
+        self._top: tuple[str, ...] | None = None
+        self._directories: tuple[str, ...] | None = None
 
     def __contains__(self, path: object) -> bool:
         return path in self.sizes
@@ -70,12 +72,16 @@ class Files:
     @property
     def top(self) -> tuple[str, ...]:
         """Names of the files that lie in the directory itself, sorted."""
-        return tuple(sorted(path for path in self.sizes if "/" not in path))
+        if self._top is None:
+            self._top = tuple(sorted(path for path in self.sizes if "/" not in path))
+        return self._top
 
     @property
     def directories(self) -> tuple[str, ...]:
         """Names of the directories that hold files and lie in the directory itself, sorted."""
-        return tuple(sorted({path.partition("/")[0] for path in self.sizes if "/" in path}))
+        if self._directories is None:
+            self._directories = tuple(sorted({path.partition("/")[0] for path in self.sizes if "/" in path}))
+        return self._directories
 
     def below(self, directory: str) -> Files:
         """Show only what lies below `directory`, with paths relative to it."""

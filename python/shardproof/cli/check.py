@@ -116,9 +116,7 @@ def _render(reports: Sequence[CheckReport], form: str, *, limit: int, color: boo
 
 
 def _status(report: CheckReport, mildest: Severity) -> int:
-    from shardproof.findings import KINDS  # noqa: PLC0415
-
-    failed = any(KINDS[code].severity <= mildest for code in report.findings.counts)
+    failed = any(severity <= mildest for severity in report.severities.values())
     return max(_STATUS[report.verdict], 1 if failed and report.verdict == "whole" else 0)
 
 

@@ -33,7 +33,7 @@ def headline(report: CheckReport, *, color: bool = False) -> str:
     counted = [
         count(number, str(severity))
         for severity in Severity
-        if (number := sum(many for code, many in report.findings.counts.items() if KINDS[code].severity is severity))
+        if (number := sum(many for code, many in report.findings.counts.items() if report.severities[code] is severity))
     ]
     verdict = _paint(report.verdict, _COLORS[report.verdict], color=color)
     line = f"{printable(report.location)}: {verdict}"
@@ -85,7 +85,7 @@ def _facts(report: CheckReport) -> str:
 
 
 def _totals(report: CheckReport) -> str:
-    order = sorted(report.findings.counts.items(), key=lambda item: (KINDS[item[0]].severity, item[0]))
+    order = sorted(report.findings.counts.items(), key=lambda item: (report.severities[item[0]], item[0]))
     return ", ".join(f"{number:,} {KINDS[code].name}" for code, number in order)
 
 

@@ -1,7 +1,8 @@
 //! Whether the bytes of every chunk are there: each record in an existing file, inside it, of a fitting length, and
 //! sharing no byte with another's.
 //!
-//! One pass over the records, then one over the claimed bytes of each file in order: near-linear whatever they say.
+//! One pass over the records. Files whose records come in the order of their bytes, as writers leave them, need nothing
+//! more; of the others the claimed bytes are put in order and walked: near-linear whatever they say.
 
 use std::borrow::Cow;
 
@@ -13,6 +14,10 @@ use super::part::{Encoding, Filling, Part, Record, Tensor};
 use crate::findings::{Code, Finding, Positions};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::tally::Tally;
+
+mod claim;
+
+use self::claim::{Claim, NOBODY};
 
 /// Rows between two questions whether to go on.
 const BLOCK: usize = 1 << 14;
@@ -31,47 +36,46 @@ pub fn judge(
     interrupt: Interrupt<'_>,
 ) -> Result<(), Interrupted> {
     let mut storage = Storage::new(part, inventory, tally);
+    storage.entries();
     for (number, tensor) in part.tensors().iter().enumerate() {
         storage.tensor(number, tensor, interrupt)?;
     }
-    storage.entries();
     storage.missing_files();
     storage.shared_and_unclaimed_bytes(interrupt)?;
     storage.unreferenced_files(inventory);
     Ok(())
 }
 
-/// Bytes of a file that something says are its own.
-#[derive(Clone, Copy, Debug)]
-struct Claim {
-    file: u32,
-    /// Who: a row of the part's columns, a blob counted on from there, or [`NOBODY`].
-    owner: u32,
-    start: u64,
-    end: u64,
-}
-
-/// Owner of bytes that may not be shared with anybody and that nobody's fault is about.
-const NOBODY: u32 = u32::MAX;
-
 /// What is known of one recorded path.
 struct FileFacts {
     place: Place,
+    /// End of the bytes that were claimed so far.
+    claimed: u64,
     /// The number that stands for the file where several spellings of its path have been recorded.
     file: u32,
     /// Whether a record of this file is at fault: holes then follow from it.
     faulty: bool,
-    /// Records that need the file, while it is missing.
-    needed: u64,
-    /// The only tensor or entry that needs it, and which of its chunks.
-    needed_by: Option<(Box<str>, Positions)>,
-    needed_by_others: bool,
+    /// Whether anything has been claimed.
+    used: bool,
+    /// Whether every claim began where the bytes claimed before it ended, or behind them where holes are allowed.
+    in_order: bool,
+}
+
+/// What needs a file that is not there.
+struct Need {
+    /// How many chunks and entries.
+    records: u64,
+    /// The first of them, and which chunks of it.
+    fqn: Box<str>,
+    positions: Positions,
+    /// Whether others need it too.
+    others: bool,
 }
 
 struct Storage<'a> {
     part: &'a Part,
     files: Vec<FileFacts>,
-    claims: Vec<Claim>,
+    needs: HashMap<u32, Need, foldhash::fast::RandomState>,
     tally: &'a mut Tally,
     /// Findings of the tensor at hand by code and file, with their number if they were kept.
     grouped: HashMap<(Code, u32), Option<usize>, foldhash::fast::RandomState>,
@@ -87,8 +91,7 @@ struct Owner<'a> {
 impl<'a> Storage<'a> {
     fn new(part: &'a Part, inventory: &Inventory, tally: &'a mut Tally) -> Self {
         let files = file_facts(part, inventory);
-        let claims = Vec::with_capacity(part.chunk_count());
-        Self { part, files, claims, tally, grouped: HashMap::default() }
+        Self { part, files, needs: HashMap::default(), tally, grouped: HashMap::default() }
     }
 
     /// Judge the records of one tensor.
@@ -105,9 +108,8 @@ impl<'a> Storage<'a> {
                 interrupt.check()?;
             }
             let owner = Owner { fqn: tensor.fqn(), position: Some(position.into()), region: Some((offsets, sizes)) };
-            let empty = sizes.contains(&0);
             let Some(record) = *record else {
-                if !empty {
+                if !sizes.contains(&0) {
                     self.fault(Code::StorageMissing, u32::MAX, &owner, |finding| finding);
                 }
                 continue;
@@ -122,14 +124,16 @@ impl<'a> Storage<'a> {
     /// Judge the records of entries that are not tensors, and those that belong to nothing.
     fn entries(&mut self) {
         let part = self.part;
-        for (number, blob) in part.blobs.iter().enumerate() {
+        for &reserved in &part.reserved {
+            self.claim(reserved, NOBODY);
+        }
+        for (number, blob) in (0_u32..).zip(&part.blobs) {
             self.grouped.clear();
             let owner = Owner { fqn: &blob.fqn, position: None, region: None };
             match blob.record {
                 None => self.fault(Code::StorageMissing, u32::MAX, &owner, |finding| finding),
                 Some(record) => {
-                    let row = part.chunk_count().saturating_add(number);
-                    self.range(record, u32::try_from(row).unwrap_or(NOBODY), &owner);
+                    self.range(record, self.blob(number), &owner);
                 }
             }
         }
@@ -142,24 +146,42 @@ impl<'a> Storage<'a> {
                 }
                 if let Some((start, end)) = span(record) {
                     finding = finding.in_bytes(start, end.saturating_sub(start));
-                    self.claims.push(Claim { file: record.file, owner: NOBODY, start, end });
                 }
+                self.claim(record, NOBODY);
             }
             self.tally.push(finding);
         }
-        for &reserved in &part.reserved {
-            if let Some((start, end)) = span(reserved) {
-                self.claims.push(Claim { file: reserved.file, owner: NOBODY, start, end });
-            }
+    }
+
+    /// Claim the bytes of a record for a row, a blob or nobody.
+    fn claim(&mut self, record: Record, owner: u32) {
+        let free = self.part.rules.filling == Filling::Free;
+        let Some(claim) = self.claim_of(record, owner) else { return };
+        let Some(facts) = self.facts(claim.file) else { return };
+        facts.in_order &= claim.start == facts.claimed || (free && claim.start > facts.claimed);
+        facts.claimed = facts.claimed.max(claim.end);
+        facts.used = true;
+    }
+
+    /// The bytes of a record, if it says which they are.
+    fn claim_of(&self, record: Record, owner: u32) -> Option<Claim> {
+        if record.encoding == Encoding::Unplaced {
+            return None;
         }
+        let (start, end) = span(record)?;
+        let file = self.files.get(usize::try_from(record.file).ok()?)?.file;
+        Some(Claim { file, owner, start, end })
+    }
+
+    /// How the owner of a blob's bytes is numbered: behind all rows.
+    fn blob(&self, number: u32) -> u32 {
+        u32::try_from(self.part.chunk_count()).ok().and_then(|rows| rows.checked_add(number)).unwrap_or(NOBODY)
     }
 
     /// Judge a byte range, and claim it; the size of its file if nothing is wrong with the range by itself.
     fn range(&mut self, record: Record, row: u32, owner: &Owner<'_>) -> Option<u64> {
         let Record { file, byte_offset, byte_length, encoding } = record;
-        let facts = self.facts(file)?;
-        let claimed_file = facts.file;
-        let size = match facts.place {
+        let size = match self.facts(file)?.place {
             Place::File(size) => size,
             Place::Missing => {
                 self.need(file, owner);
@@ -182,7 +204,7 @@ impl<'a> Storage<'a> {
             self.fault(Code::RangeOverflow, file, owner, numbers);
             return None;
         };
-        self.claims.push(Claim { file: claimed_file, owner: row, start, end });
+        self.claim(record, row);
         if end <= size {
             return Some(size);
         }
@@ -250,128 +272,28 @@ impl<'a> Storage<'a> {
 
     /// Note that a chunk or an entry needs a file that is not there.
     fn need(&mut self, file: u32, owner: &Owner<'_>) {
-        let Some(facts) = self.facts(file) else { return };
-        facts.needed = facts.needed.saturating_add(1);
-        match &mut facts.needed_by {
-            None => facts.needed_by = Some((owner.fqn.into(), owner.position.into_iter().collect())),
-            Some((fqn, positions)) if **fqn == *owner.fqn => {
-                if let Some(position) = owner.position {
-                    positions.push(position);
-                }
-            }
-            Some(_) => facts.needed_by_others = true,
+        let need = self.needs.entry(file).or_insert_with(|| Need {
+            records: 0,
+            fqn: owner.fqn.into(),
+            positions: Positions::default(),
+            others: false,
+        });
+        need.records = need.records.saturating_add(1);
+        need.others |= *need.fqn != *owner.fqn;
+        if let (false, Some(position)) = (need.others, owner.position) {
+            need.positions.push(position);
         }
     }
 
     fn missing_files(&mut self) {
-        for (path, facts) in self.part.files().iter().zip(&mut self.files) {
-            let Some((fqn, positions)) = facts.needed_by.take() else { continue };
-            let mut finding = Finding::new(Code::FileMissing).in_file(path).with("records", facts.needed);
-            if !facts.needed_by_others {
-                finding = finding.of_tensor(&fqn).at_all(positions);
+        for (number, path) in (0_u32..).zip(self.part.files()) {
+            let Some(need) = self.needs.remove(&number) else { continue };
+            let mut finding = Finding::new(Code::FileMissing).in_file(path).with("records", need.records);
+            if !need.others {
+                finding = finding.of_tensor(&need.fqn).at_all(need.positions);
             }
-            self.tally.push(finding.with("first", String::from(fqn)));
+            self.tally.push(finding.with("first", String::from(need.fqn)));
         }
-    }
-
-    /// Walk the claimed bytes of each file in order.
-    fn shared_and_unclaimed_bytes(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
-        let claims = by_file(&std::mem::take(&mut self.claims), self.files.len());
-        interrupt.check()?;
-        for of_file in claims.chunk_by(|left, right| left.file == right.file) {
-            let mut holder: Option<Claim> = None;
-            let mut claimed = 0_u64;
-            for &claim in of_file {
-                self.hole(claimed, claim);
-                if let Some(holder) = holder {
-                    self.shared(holder, claim);
-                }
-                claimed = claimed.max(claim.end);
-                if claim.owner != NOBODY && holder.is_none_or(|holder| claim.end > holder.end) {
-                    holder = Some(claim);
-                }
-            }
-            if let Some(&last) = of_file.last() {
-                self.rest(claimed, last.file);
-            }
-        }
-        Ok(())
-    }
-
-    /// Report bytes between `claimed` and a claim behind it.
-    fn hole(&mut self, claimed: u64, next: Claim) {
-        if next.start <= claimed || self.part.rules.filling == Filling::Free {
-            return;
-        }
-        let Some((size, faulty)) = self.size(next.file) else { return };
-        let end = next.start.min(size);
-        if claimed >= end {
-            return;
-        }
-        let mut finding = match self.part.rules.filling {
-            Filling::Packed if faulty => return,
-            Filling::Packed => Finding::new(Code::HeaderHole),
-            _ => Finding::new(Code::FileBytesUnreferenced),
-        };
-        let length = end.saturating_sub(claimed);
-        finding = finding.in_bytes(claimed, length).with("byte_length", length);
-        if self.part.rules.filling == Filling::Packed
-            && let Some((fqn, position)) = self.name(next.owner)
-        {
-            finding = finding.of_tensor(fqn).at_all(position.into_iter().collect());
-        }
-        if let Some(path) = self.path(next.file) {
-            finding = finding.in_file(path);
-        }
-        self.tally.push(finding);
-    }
-
-    /// Report bytes behind the last claim of a file.
-    fn rest(&mut self, claimed: u64, file: u32) {
-        let Some((size, faulty)) = self.size(file) else { return };
-        let code = match self.part.rules.filling {
-            Filling::Free => return,
-            Filling::Packed if faulty => return,
-            Filling::Packed => Code::FileTrailingBytes,
-            Filling::Tiled => Code::FileBytesUnreferenced,
-        };
-        let Some(length) = size.checked_sub(claimed).filter(|&length| length > 0) else { return };
-        let mut finding = Finding::new(code).in_bytes(claimed, length).with("byte_length", length);
-        if let Some(path) = self.path(file) {
-            finding = finding.in_file(path);
-        }
-        self.tally.push(finding);
-    }
-
-    /// Report bytes that two records claim, unless both are the same box of one tensor: those are judged as boxes.
-    fn shared(&mut self, holder: Claim, claim: Claim) {
-        let end = claim.end.min(holder.end);
-        let inside = claim.start == claim.end && claim.start > holder.start && claim.start < holder.end;
-        let shares = claim.start < end || (inside && self.part.rules.filling == Filling::Packed);
-        if claim.owner == NOBODY || !shares || self.same_box(holder.owner, claim.owner) {
-            return;
-        }
-        if !self.tally.keeps(Code::RangeOverlap) {
-            self.tally.count(Code::RangeOverlap);
-            return;
-        }
-        let length = end.saturating_sub(claim.start);
-        let relation = if (holder.start, holder.end) == (claim.start, claim.end) { "all of" } else { "some of" };
-        let mut finding = Finding::new(Code::RangeOverlap)
-            .in_bytes(claim.start, length)
-            .with("byte_length", length)
-            .with("relation", relation);
-        if let Some((fqn, position)) = self.name(claim.owner) {
-            finding = finding.of_tensor(fqn).at_all(position.into_iter().collect());
-        }
-        if let Some((fqn, position)) = self.name(holder.owner) {
-            let other = position.map_or_else(|| fqn.to_owned(), |position| format!("{fqn} chunk {position}"));
-            finding = finding.with("other", other);
-        }
-        if let Some(path) = self.path(claim.file) {
-            finding = finding.in_file(path);
-        }
-        self.tally.push(finding);
     }
 
     fn unreferenced_files(&mut self, inventory: &Inventory) {
@@ -392,53 +314,12 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Whether two claims are equal boxes of one tensor, as replicas and duplicates are.
-    fn same_box(&self, left: u32, right: u32) -> bool {
-        let (Some((left_tensor, left)), Some((right_tensor, right))) = (self.chunk(left), self.chunk(right)) else {
-            return false;
-        };
-        std::ptr::eq(left_tensor, right_tensor)
-            && self.part.chunks(left_tensor).is_some_and(|chunks| {
-                chunks.offsets().row(left) == chunks.offsets().row(right)
-                    && chunks.sizes().row(left) == chunks.sizes().row(right)
-            })
-    }
-
-    /// The tensor that a row belongs to, and the row counted within it.
-    fn chunk(&self, owner: u32) -> Option<(&'a Tensor, usize)> {
-        let row = usize::try_from(owner).ok()?;
-        let tensors = self.part.tensors();
-        // A tensor without chunks begins where the next one does, which then comes behind it and is found.
-        let after = tensors.partition_point(|tensor| tensor.rows().start <= row);
-        let tensor = tensors.get(after.checked_sub(1)?).filter(|tensor| tensor.rows().contains(&row))?;
-        Some((tensor, row.checked_sub(tensor.rows().start)?))
-    }
-
-    /// The name of an owner, and its position if it is a chunk.
-    fn name(&self, owner: u32) -> Option<(&'a str, Option<u64>)> {
-        if let Some((tensor, row)) = self.chunk(owner) {
-            let position = self.part.positions(tensor).get(row).copied().map(u64::from);
-            return Some((tensor.fqn(), position));
-        }
-        let number = usize::try_from(owner).ok()?.checked_sub(self.part.chunk_count())?;
-        self.part.blobs.get(number).map(|blob| (blob.fqn.as_ref(), None))
-    }
-
     fn path(&self, file: u32) -> Option<&'a str> {
         self.part.files().get(usize::try_from(file).ok()?).map(AsRef::as_ref)
     }
 
     fn facts(&mut self, file: u32) -> Option<&mut FileFacts> {
         self.files.get_mut(usize::try_from(file).ok()?)
-    }
-
-    /// Size of a file that is there, and whether a record of it is at fault.
-    fn size(&self, file: u32) -> Option<(u64, bool)> {
-        let facts = self.files.get(usize::try_from(file).ok()?)?;
-        match facts.place {
-            Place::File(size) => Some((size, facts.faulty)),
-            _ => None,
-        }
     }
 }
 
@@ -455,7 +336,7 @@ fn file_facts(part: &Part, inventory: &Inventory) -> Vec<FileFacts> {
             }
             _ => number,
         };
-        facts.push(FileFacts { place, file, faulty: false, needed: 0, needed_by: None, needed_by_others: false });
+        facts.push(FileFacts { place, claimed: 0, file, faulty: false, used: false, in_order: true });
     }
     facts
 }
@@ -482,44 +363,6 @@ fn byte_length(tensor: &Tensor, sizes: &[i64]) -> Option<u64> {
 /// The directory part of a path, with its `/`.
 fn directory(path: &str) -> &str {
     path.rfind('/').and_then(|slash| path.get(..=slash)).unwrap_or_default()
-}
-
-/// Bring claims together by file, in order of their bytes within each.
-///
-/// A counting sort by file: records are written file by file, so that what remains to sort is nearly in order.
-fn by_file(claims: &[Claim], files: usize) -> Vec<Claim> {
-    let slot = |claim: &Claim| usize::try_from(claim.file).unwrap_or(usize::MAX);
-    let mut next = vec![0_usize; files];
-    for claim in claims {
-        if let Some(count) = next.get_mut(slot(claim)) {
-            *count = count.saturating_add(1);
-        }
-    }
-    let mut before = 0_usize;
-    for count in &mut next {
-        before = before.saturating_add(std::mem::replace(count, before));
-    }
-    let mut sorted = claims.to_vec();
-    sorted.truncate(before);
-    for claim in claims {
-        if let Some(position) = next.get_mut(slot(claim))
-            && let Some(place) = sorted.get_mut(*position)
-        {
-            *place = *claim;
-            *position = position.saturating_add(1);
-        }
-    }
-    for of_file in sorted.chunk_by_mut(|left, right| left.file == right.file) {
-        if !of_file.is_sorted_by_key(order) {
-            of_file.sort_unstable_by_key(order);
-        }
-    }
-    sorted
-}
-
-/// By start, then by end, then in the order of the metadata.
-fn order(claim: &Claim) -> (u64, u64, u32) {
-    (claim.start, claim.end, claim.owner)
 }
 
 #[cfg(test)]

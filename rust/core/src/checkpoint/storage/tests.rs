@@ -160,9 +160,9 @@ fn chunks_entries_and_records_without_a_partner_are_named() {
     part.blobs.push(Entry { fqn: "step".into(), offsets: None, record: None });
     part.orphans.push(Entry { fqn: "w".into(), offsets: Some([9].into()), record: None });
     let findings = judged(&part, &[]);
-    assert_eq!(codes(&findings), [Code::StorageMissing, Code::StorageMissing, Code::StorageOrphan]);
-    assert_eq!(findings[0].positions, Positions::one(7));
-    assert_eq!(findings[1].fqn.as_deref(), Some("step"));
+    assert_eq!(codes(&findings), [Code::StorageMissing, Code::StorageOrphan, Code::StorageMissing]);
+    assert_eq!(findings[0].fqn.as_deref(), Some("step"));
+    assert_eq!(findings[2].positions, Positions::one(7));
 }
 
 #[test]
@@ -186,4 +186,41 @@ fn chunks_of_one_tensor_with_one_fault_in_one_file_are_one_finding() {
     let findings = judged(&part, &[("a", 4)]);
     assert_eq!(findings[0].code, Code::RangeBeyondFile);
     assert_eq!((findings[0].positions.count, findings[0].positions.first.len()), (40, Positions::SHOWN));
+}
+
+proptest::proptest! {
+    #[test]
+    fn shared_and_unclaimed_bytes_are_those_of_sets_of_bytes(
+        records in proptest::collection::vec((0..2_usize, 0..10_i64, 0..5_i64), 0..8),
+    ) {
+        const SIZE: u64 = 12;
+        let mut part = Part::new();
+        part.rules = Rules { filling: Filling::Tiled, ..Rules::NONE };
+        let names = ["a", "b"];
+        let mut bytes = [[0_usize; 12]; 2];
+        for (number, &(file, byte_offset, byte_length)) in records.iter().enumerate() {
+            part.push_tensor(&format!("t{number}"), Dtype::named("uint8"), &[byte_length]);
+            let file_number = part.file_number(names[file]).unwrap();
+            let record = Record { file: file_number, byte_offset, byte_length, encoding: Encoding::Raw };
+            assert_eq!(part.push_chunk(0, &[0], &[byte_length], Some(record)), Ok(true));
+            for byte in byte_offset..(byte_offset + byte_length).min(12) {
+                bytes[file][usize::try_from(byte).unwrap()] += 1;
+            }
+        }
+        let findings = judged(&part, &[("a", SIZE), ("b", SIZE)]);
+        for (name, bytes) in names.into_iter().zip(&bytes) {
+            let of_file = || findings.iter().filter(|finding| finding.file.as_deref() == Some(name));
+            let mut unclaimed = [false; 12];
+            for (first, length) in of_file().filter(|one| one.code == Code::FileBytesUnreferenced).filter_map(|one| one.byte_range) {
+                for byte in first..first + length {
+                    assert!(!std::mem::replace(&mut unclaimed[usize::try_from(byte).unwrap()], true));
+                }
+            }
+            let used = part.file(name).is_some();
+            let expected: Vec<bool> = bytes.iter().map(|&claims| used && claims == 0).collect();
+            assert_eq!(unclaimed.to_vec(), expected, "{name}");
+            let shared = of_file().any(|one| one.code == Code::RangeOverlap);
+            assert_eq!(shared, bytes.iter().any(|&claims| claims > 1), "{name}");
+        }
+    }
 }
