@@ -44,6 +44,16 @@ if TYPE_CHECKING:
         is_checkpointable_tensor,
         validate_checkpointable_tensor_metadata,
     )
+    from shardproof.reshard import (
+        LayoutDiff,
+        PlanCost,
+        Read,
+        ReadPlan,
+        chunks_to_flat_range,
+        diff_layouts,
+        flat_range_to_chunks,
+        plan_reads,
+    )
 
 # Where every public name lives; a test holds this equal to the imports above.
 _HOME = {
@@ -80,6 +90,14 @@ _HOME = {
     "get_checkpointable_tensor_shard": "protocol",
     "is_checkpointable_tensor": "protocol",
     "validate_checkpointable_tensor_metadata": "protocol",
+    "LayoutDiff": "reshard",
+    "PlanCost": "reshard",
+    "Read": "reshard",
+    "ReadPlan": "reshard",
+    "chunks_to_flat_range": "reshard",
+    "diff_layouts": "reshard",
+    "flat_range_to_chunks": "reshard",
+    "plan_reads": "reshard",
 }
 
 __all__ = [
@@ -93,12 +111,16 @@ __all__ = [
     "Findings",
     "InvalidInput",
     "InvalidType",
+    "LayoutDiff",
     "LayoutError",
     "LimitExceeded",
     "LookupFailed",
     "MalformedFile",
     "Metadata",
     "MetadataIndex",
+    "PlanCost",
+    "Read",
+    "ReadPlan",
     "Severity",
     "ShardLayout",
     "Sharded",
@@ -110,11 +132,15 @@ __all__ = [
     "__version__",
     "attach",
     "check_checkpoint",
+    "chunks_to_flat_range",
     "copy_checkpointable_tensor_metadata",
+    "diff_layouts",
+    "flat_range_to_chunks",
     "get_checkpointable_tensor_chunks",
     "get_checkpointable_tensor_shard",
     "is_checkpointable_tensor",
     "open_checkpoint",
+    "plan_reads",
     "validate_checkpointable_tensor_metadata",
 ]
 

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,13 @@ __all__ = [
     "assemble_safetensors",
     "chunk_faults",
     "chunks_inside",
+    "chunks_to_flat_range",
+    "diff_layouts",
     "finding_codes",
+    "flat_range_to_chunks",
     "orbax_step",
+    "plan_cost",
+    "plan_reads",
     "read_rows",
     "shard_faults",
     "shards_inside",
@@ -60,6 +65,21 @@ def shard_faults(
     positions: Sequence[int] | None,
     most: int,
 ) -> _Counted: ...
+def plan_reads(
+    shape: Sequence[int],
+    saved_offsets: _Table,
+    saved_sizes: _Table,
+    wanted_offsets: _Table,
+    wanted_sizes: _Table,
+    max_reads: int,
+    most: int,
+) -> tuple[tuple[_Table, _Table, _Table, _Table, _Table], _Counted, bool]: ...
+def plan_cost(saved_sizes: _Table, saved_positions: _Table, lengths: _Table) -> tuple[int, int, int, int]: ...
+def diff_layouts(
+    shape: Sequence[int], left_offsets: _Table, left_sizes: _Table, right_offsets: _Table, right_sizes: _Table
+) -> tuple[Literal["equal", "recut", "different"], tuple[_Table, _Table], tuple[_Table, _Table], bool]: ...
+def flat_range_to_chunks(shape: Sequence[int], start: int, stop: int) -> tuple[_Table, _Table]: ...
+def chunks_to_flat_range(shape: Sequence[int], offsets: _Table, sizes: _Table) -> tuple[int, int]: ...
 def slices(local_offsets: _Table, local_sizes: _Table, position: int) -> tuple[slice, ...] | None: ...
 
 @final

@@ -14,7 +14,7 @@ from shardproof.errors import InvalidType, LayoutError, LookupFailed
 from shardproof.findings import KINDS, NO_FINDINGS, CoreRecord, Finding, Findings, Positions
 from shardproof.metadata import ChunkStorageMetadata, integers
 
-__all__ = ["FIELDS", "ChunkLayout", "ShardLayout", "fields_of"]
+__all__ = ["FIELDS", "ChunkLayout", "ShardLayout", "fields_of", "layout_error"]
 
 Table: TypeAlias = NDArray[np.int64]
 """An (N, rank) array, C-contiguous."""
@@ -108,7 +108,7 @@ class ChunkLayout:
     def _table(self, name: str) -> Table:
         field = self._fields[name]
         if isinstance(field, list):
-            raise _layout_error(self.findings(), "a layout of chunks")
+            raise layout_error(self.findings(), "a layout of chunks")
         return field
 
     def __getitem__(self, position: int) -> ChunkStorageMetadata:
@@ -349,7 +349,7 @@ class ShardLayout:
         if index is None:
             findings = self.findings()
             if findings.total:
-                raise _layout_error(findings, f"the layout of a local tensor of shape {self.local_shape}")
+                raise layout_error(findings, f"the layout of a local tensor of shape {self.local_shape}")
             tables = cast("dict[str, Table]", self._fields)
             index = self._index = _core.OffsetIndex(tables["global_offsets"], tables["local_sizes"])
         return index
@@ -642,7 +642,7 @@ def _together(form: Sequence[Finding], *counted: _Counted) -> Findings:
     return Findings(records, totals)
 
 
-def _layout_error(findings: Findings, what: str) -> LayoutError:
+def layout_error(findings: Findings, what: str) -> LayoutError:
     """Build the error that shows the first faults with their numbers, and how many more there are."""
     faults = "1 fault" if findings.total == 1 else f"{findings.total} faults"
     lines = [f"{faults} in {what}"]

@@ -57,6 +57,7 @@ pub struct Pairs {
     rows: Vec<Row>,
     lefts: Vec<u32>,
     count: u64,
+    disjoint: bool,
 }
 
 /// Where in `Pairs::lefts` the partners of one right box are.
@@ -71,6 +72,14 @@ impl Pairs {
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Whether the search saw that no two left boxes share an element near a right one.
+    ///
+    /// False says nothing: not every search looks.
+    #[must_use]
+    pub const fn lefts_are_disjoint(&self) -> bool {
+        self.disjoint
     }
 
     /// Left positions that meet the box at `right`, ascending.
@@ -167,6 +176,7 @@ fn everything(lefts: &Boxes, rights: &Boxes, limit: u64) -> Result<Pairs, Refuse
         rows: vec![row; rights.len()],
         lefts: lefts.positions().to_vec(),
         count: volume(lefts.len()).saturating_mul(volume(rights.len())),
+        disjoint: lefts.len() < 2,
     };
     allow(found.count, limit)?;
     Ok(found)
@@ -187,7 +197,7 @@ fn searched<const R: usize>(
 
 impl Pairs {
     fn none(right: Inside<'_>) -> Self {
-        Self { rows: vec![Row::default(); right.chunks().len()], lefts: Vec::new(), count: 0 }
+        Self { rows: vec![Row::default(); right.chunks().len()], lefts: Vec::new(), count: 0, disjoint: true }
     }
 
     /// Turn rows per candidate into rows per position.

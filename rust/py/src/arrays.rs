@@ -12,6 +12,9 @@ use crate::raised;
 /// Integer tables of N rows.
 pub(crate) type Rows<'py> = Bound<'py, PyArray2<i64>>;
 
+/// Integers.
+pub(crate) type Column<'py> = Bound<'py, PyArray1<i64>>;
+
 /// View an array as a table.
 pub(crate) fn table<'a>(array: &'a Rows<'_>) -> PyResult<Table<'a>> {
     let &[rows, rank] = array.shape() else { return Err(raised::invalid_input("a table has two dimensions")) };
@@ -29,4 +32,16 @@ pub(crate) fn chunks<'a>(shape: &'a [i64], offsets: &'a Rows<'_>, sizes: &'a Row
 /// Make an array of `rows` rows of `values`, without a copy.
 pub(crate) fn of_rows(py: Python<'_>, values: Vec<i64>, rows: usize, rank: usize) -> PyResult<Rows<'_>> {
     PyArray1::from_vec(py, values).reshape([rows, rank])
+}
+
+/// Make an array of zeros, which the system hands out when they are written.
+pub(crate) fn column(py: Python<'_>, len: usize) -> PyResult<Column<'_>> {
+    // NumPy would panic: ask for the same memory and give it back.
+    Vec::<i64>::new().try_reserve_exact(len).map_err(raised::limit_exceeded)?;
+    Ok(PyArray1::zeros(py, len, false))
+}
+
+/// Make an array of zeros with `rows` rows.
+pub(crate) fn rows(py: Python<'_>, rows: usize, rank: usize) -> PyResult<Rows<'_>> {
+    column(py, rows.saturating_mul(rank))?.reshape([rows, rank])
 }

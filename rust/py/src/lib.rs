@@ -5,6 +5,7 @@ mod arrays;
 mod door;
 mod layout;
 mod part;
+mod plan;
 mod raised;
 mod records;
 mod rows;
@@ -26,6 +27,8 @@ mod _core {
     use crate::layout::{OffsetIndex, chunk_faults, chunks_inside, shard_faults, shards_inside, slices};
     #[pymodule_export]
     use crate::part::Part;
+    #[pymodule_export]
+    use crate::plan::{chunks_to_flat_range, diff_layouts, flat_range_to_chunks, plan_cost, plan_reads};
     #[pymodule_export]
     use crate::rows::read_rows;
     #[pymodule_export]

@@ -69,32 +69,84 @@ pub(super) struct Boxes {
 impl Boxes {
     /// Collect the boxes that have elements and meet `hull`.
     pub(super) fn within(boxes: Inside<'_>, hull: &Hull, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+        match boxes.chunks().rank() {
+            1 => Self::within_rank::<1>(boxes, hull, interrupt),
+            2 => Self::within_rank::<2>(boxes, hull, interrupt),
+            3 => Self::within_rank::<3>(boxes, hull, interrupt),
+            4 => Self::within_rank::<4>(boxes, hull, interrupt),
+            _ => Self::within_any(boxes, hull, interrupt),
+        }
+    }
+
+    fn with_room(boxes: Inside<'_>) -> Self {
         let chunks = boxes.chunks();
-        let mut found = Self {
+        let values = chunks.offsets().values().len();
+        Self {
             positions: Vec::with_capacity(chunks.len()),
-            starts: Vec::with_capacity(chunks.offsets().values().len()),
-            stops: Vec::with_capacity(chunks.offsets().values().len()),
+            starts: Vec::with_capacity(values),
+            stops: Vec::with_capacity(values),
             spans: vec![Span::NOTHING; chunks.rank()],
-        };
-        for (position, (offsets, sizes)) in (0u32..).zip(chunks.iter()) {
+        }
+    }
+
+    fn within_any(boxes: Inside<'_>, hull: &Hull, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+        let mut found = Self::with_room(boxes);
+        for (position, (offsets, sizes)) in (0u32..).zip(boxes.chunks().iter()) {
             if index(position).is_multiple_of(BLOCK) {
                 interrupt.check()?;
             }
-            let meets = offsets
-                .iter()
-                .zip(sizes)
-                .zip(hull.low.iter().zip(&hull.high))
-                .all(|((&start, &len), (&low, &high))| len > 0 && start < high && low < stop(start, len));
+            let ends = offsets.iter().zip(sizes).map(|(&start, &len)| stop(start, len));
+            let meets = offsets.iter().zip(sizes).zip(ends.clone()).zip(hull.low.iter().zip(&hull.high));
+            let mut meets = meets.map(|(((&start, &len), end), (&low, &high))| len > 0 && start < high && low < end);
+            if !meets.all(|meets| meets) {
+                continue;
+            }
+            found.positions.push(position);
+            found.starts.extend_from_slice(offsets);
+            found.stops.extend(ends.clone());
+            for ((span, &start), end) in found.spans.iter_mut().zip(offsets).zip(ends) {
+                span.widen(start, end);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same at a rank known to the compiler.
+    fn within_rank<const R: usize>(
+        boxes: Inside<'_>,
+        hull: &Hull,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, Interrupted> {
+        let mut found = Self::with_room(boxes);
+        let (Ok(low), Ok(high)) =
+            (<[i64; R]>::try_from(hull.low.as_slice()), <[i64; R]>::try_from(hull.high.as_slice()))
+        else {
+            return Ok(found);
+        };
+        let mut spans = [Span::NOTHING; R];
+        let (offsets, sizes) = (boxes.chunks().offsets().values(), boxes.chunks().sizes().values());
+        for ((position, start), len) in (0u32..).zip(offsets.as_chunks::<R>().0).zip(sizes.as_chunks::<R>().0) {
+            if index(position).is_multiple_of(BLOCK) {
+                interrupt.check()?;
+            }
+            let mut end = *start;
+            let mut meets = true;
+            for (((end, &len), &low), &high) in end.iter_mut().zip(len).zip(&low).zip(&high) {
+                meets &= len > 0 && *end < high;
+                *end = stop(*end, len);
+                meets &= low < *end;
+            }
             if !meets {
                 continue;
             }
             found.positions.push(position);
-            for ((&start, &len), span) in offsets.iter().zip(sizes).zip(&mut found.spans) {
-                found.starts.push(start);
-                found.stops.push(stop(start, len));
-                span.widen(start, stop(start, len));
+            found.starts.extend_from_slice(start);
+            found.stops.extend_from_slice(&end);
+            for ((span, &start), end) in spans.iter_mut().zip(start).zip(end) {
+                span.widen(start, end);
             }
         }
+        found.spans = spans.to_vec();
         Ok(found)
     }
 

@@ -17,6 +17,9 @@ const BLOCK: usize = 1 << 12;
 /// Cells that a box may touch on average: 3 in each dimension, but no more than this.
 const MOST_CELLS: u64 = 27;
 
+/// Boxes of a cell that are compared with each other.
+const CROWD: usize = 32;
+
 /// Candidates that a box may have on average.
 const MOST_CANDIDATES: u64 = 40;
 
@@ -33,8 +36,11 @@ pub(super) fn pairs<const R: usize>(
     let boxes = volume(lefts.positions.len()) + volume(rights.positions.len());
     let most = MOST_CELLS.min((0..R).fold(1, |cells, _| cells * 3));
 
-    let Some(cells) = Cells::fill(&grid, &lefts, boxes * most, interrupt)? else { return Ok(None) };
-    let Some(visits) = Visits::plan(&grid, &rights, &cells, boxes * most, interrupt)? else { return Ok(None) };
+    let Some(left_ranges) = grid.ranges(&lefts, boxes * most, interrupt)? else { return Ok(None) };
+    let Some(ranges) = grid.ranges(&rights, boxes * most, interrupt)? else { return Ok(None) };
+    let cells = Cells::fill(&grid, &lefts, &left_ranges, interrupt)?;
+    drop(left_ranges);
+    let visits = Visits::plan(&grid, &ranges, &cells);
     if visits.candidates > boxes * MOST_CANDIDATES {
         return Ok(None);
     }
@@ -47,13 +53,13 @@ pub(super) fn pairs<const R: usize>(
         if visited.is_multiple_of(BLOCK) {
             interrupt.check()?;
         }
-        let (Some(start), Some(stop), Some(row)) =
-            (rights.starts.get(right), rights.stops.get(right), rows.get_mut(right))
+        let (Some(start), Some(stop), Some(range), Some(row)) =
+            (rights.starts.get(right), rights.stops.get(right), ranges.get(right), rows.get_mut(right))
         else {
             continue;
         };
         row.start = found.len();
-        grid.range(start, stop).each(&grid.strides, |cell, first| {
+        range.each(&grid.strides, |cell, first| {
             for copy in cells.of(cell) {
                 if copy.first | first == every_dimension && copy.meets(start, stop) {
                     count += 1;
@@ -69,7 +75,7 @@ pub(super) fn pairs<const R: usize>(
         }
     }
     allow(count, limit)?;
-    Ok(Some(Pairs { rows, lefts: found, count }))
+    Ok(Some(Pairs { rows, lefts: found, count, disjoint: cells.disjoint() }))
 }
 
 /// The boxes of one side, at a rank known to the compiler.
@@ -90,7 +96,7 @@ impl<'a, const R: usize> Side<'a, R> {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&'a [i64; R], &'a [i64; R])> {
+    fn iter(&self) -> impl ExactSizeIterator<Item = (&'a [i64; R], &'a [i64; R])> + DoubleEndedIterator {
         self.starts.iter().zip(self.stops)
     }
 }
@@ -129,6 +135,31 @@ impl<const R: usize> Grid<R> {
         Self { axes, strides, cells }
     }
 
+    /// The cells of every box; `None` when they are more than `most`.
+    fn ranges(
+        &self,
+        side: &Side<'_, R>,
+        most: u64,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<Vec<Range<R>>>, Interrupted> {
+        let most = most.min(u64::from(u32::MAX));
+        let mut touched = 0u64;
+        let mut ranges = Vec::with_capacity(side.positions.len());
+        for (row, (start, stop)) in side.iter().enumerate() {
+            if row.is_multiple_of(BLOCK) {
+                interrupt.check()?;
+                if touched > most {
+                    return Ok(None);
+                }
+            }
+            let range = self.range(start, stop);
+            touched = touched.saturating_add(range.cells());
+            ranges.push(range);
+        }
+        Ok((touched <= most).then_some(ranges))
+    }
+
+    #[inline]
     fn range(&self, start: &[i64; R], stop: &[i64; R]) -> Range<R> {
         let mut range = Range { low: [0; R], high: [0; R] };
         for ((axis, (&start, &stop)), (low, high)) in
@@ -167,10 +198,11 @@ impl Axis {
     }
 
     /// Monotone in `coordinate`; what lies outside counts as the nearest inside.
+    #[inline]
     fn bin(self, coordinate: i64) -> u32 {
         let distance = coordinate.clamp(self.low, self.high - 1).abs_diff(self.low);
-        let bin = (u128::from(distance) * u128::from(self.scale)) >> 64;
-        u32::try_from(bin.min(u128::from(self.bins - 1))).unwrap_or(u32::MAX)
+        let bin = u64::try_from((u128::from(distance) * u128::from(self.scale)) >> 64).unwrap_or(u64::MAX);
+        u32::try_from(bin.min(self.bins - 1)).unwrap_or(u32::MAX)
     }
 }
 
@@ -186,8 +218,17 @@ impl<const R: usize> Range<R> {
         widths.fold(1, u64::saturating_mul)
     }
 
+    /// The first cell.
+    fn corner(&self, strides: &[usize; R]) -> usize {
+        self.low.iter().zip(strides).map(|(&bin, &stride)| index(bin) * stride).sum()
+    }
+
     /// Visit each cell, and say in which dimensions (as bits) it is the first one.
+    #[inline]
     fn each(&self, strides: &[usize; R], mut visit: impl FnMut(usize, u32)) {
+        if self.low == self.high {
+            return visit(self.corner(strides), (1 << R) - 1);
+        }
         let mut at = self.low;
         loop {
             let (mut cell, mut first) = (0, 0);
@@ -236,25 +277,16 @@ struct Cells<const R: usize> {
 }
 
 impl<const R: usize> Cells<R> {
-    /// `None` when the boxes touch more than `most` cells.
     fn fill(
         grid: &Grid<R>,
         lefts: &Side<'_, R>,
-        most: u64,
+        ranges: &[Range<R>],
         interrupt: Interrupt<'_>,
-    ) -> Result<Option<Self>, Interrupted> {
-        let mut touched = 0u64;
-        for (start, stop) in lefts.iter() {
-            touched = touched.saturating_add(grid.range(start, stop).cells());
-        }
-        interrupt.check()?;
-        if touched > most.min(u64::from(u32::MAX)) {
-            return Ok(None);
-        }
+    ) -> Result<Self, Interrupted> {
         // Filled from the back, so that the ends of the cells become their starts and positions ascend.
         let mut starts = vec![0u32; grid.cells + 1];
-        for (start, stop) in lefts.iter() {
-            grid.range(start, stop).each(&grid.strides, |cell, _| {
+        for range in ranges {
+            range.each(&grid.strides, |cell, _| {
                 if let Some(count) = starts.get_mut(cell) {
                     *count += 1;
                 }
@@ -268,8 +300,8 @@ impl<const R: usize> Cells<R> {
         }
         let blank = Entry { start: [0; R], stop: [0; R], position: 0, first: 0 };
         let mut entries = vec![blank; index(total)];
-        for ((&start, &stop), &position) in lefts.starts.iter().zip(lefts.stops).zip(lefts.positions).rev() {
-            grid.range(&start, &stop).each(&grid.strides, |cell, first| {
+        for (((&start, &stop), &position), range) in lefts.iter().zip(lefts.positions).zip(ranges).rev() {
+            range.each(&grid.strides, |cell, first| {
                 if let Some(end) = starts.get_mut(cell) {
                     *end -= 1;
                     if let Some(entry) = entries.get_mut(index(*end)) {
@@ -279,7 +311,25 @@ impl<const R: usize> Cells<R> {
             });
         }
         interrupt.check()?;
-        Ok(Some(Self { starts, entries }))
+        Ok(Self { starts, entries })
+    }
+
+    /// Whether no two left boxes share an element; also false where a cell has too many to compare.
+    fn disjoint(&self) -> bool {
+        let mut cells = self.starts.iter().zip(self.starts.iter().skip(1));
+        cells.all(|(&start, &end)| {
+            let mut entries = self.entries.get(index(start)..index(end)).unwrap_or_default();
+            if entries.len() > CROWD {
+                return false;
+            }
+            while let Some((one, rest)) = entries.split_first() {
+                if rest.iter().any(|other| other.meets(&one.start, &one.stop)) {
+                    return false;
+                }
+                entries = rest;
+            }
+            true
+        })
     }
 
     fn bounds(&self, cell: usize) -> (usize, usize) {
@@ -302,34 +352,16 @@ struct Visits {
 }
 
 impl Visits {
-    /// `None` when the boxes touch more than `most` cells.
-    fn plan<const R: usize>(
-        grid: &Grid<R>,
-        rights: &Side<'_, R>,
-        cells: &Cells<R>,
-        most: u64,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Option<Self>, Interrupted> {
-        let (mut touched, mut candidates) = (0u64, 0);
-        let mut corners: Vec<usize> = Vec::with_capacity(rights.positions.len());
-        for (row, (start, stop)) in rights.iter().enumerate() {
-            if row.is_multiple_of(BLOCK) {
-                interrupt.check()?;
-            }
-            let range = grid.range(start, stop);
-            touched = touched.saturating_add(range.cells());
-            if touched > most {
-                return Ok(None);
-            }
-            range.each(&grid.strides, |cell, first| {
+    fn plan<const R: usize>(grid: &Grid<R>, ranges: &[Range<R>], cells: &Cells<R>) -> Self {
+        let mut candidates = 0;
+        for range in ranges {
+            range.each(&grid.strides, |cell, _| {
                 let (start, end) = cells.bounds(cell);
                 candidates += volume(end - start);
-                if first == (1 << R) - 1 {
-                    corners.push(cell);
-                }
             });
         }
-        Ok(Some(Self { order: order(&corners, grid.cells), candidates }))
+        let corners: Vec<usize> = ranges.iter().map(|range| range.corner(&grid.strides)).collect();
+        Self { order: order(&corners, grid.cells), candidates }
     }
 }
 

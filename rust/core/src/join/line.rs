@@ -49,8 +49,9 @@ pub(super) fn pairs(lefts: &Boxes, rights: &Boxes, limit: u64, interrupt: Interr
         count += volume(len);
     }
     allow(count, limit)?;
+    let disjoint = stops.iter().zip(starts.iter().skip(1)).all(|(stop, next)| stop <= next);
     if in_order {
-        return Ok(Pairs { rows, lefts: lefts.positions().to_vec(), count });
+        return Ok(Pairs { rows, lefts: lefts.positions().to_vec(), count, disjoint });
     }
     let mut ordered = room(count)?;
     for row in &mut rows {
@@ -62,7 +63,7 @@ pub(super) fn pairs(lefts: &Boxes, rights: &Boxes, limit: u64, interrupt: Interr
         }
         row.start = start;
     }
-    Ok(Pairs { rows, lefts: ordered, count })
+    Ok(Pairs { rows, lefts: ordered, count, disjoint })
 }
 
 /// The first place where `before` fails, in a list where it holds up to some place and nowhere after.

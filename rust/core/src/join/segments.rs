@@ -65,7 +65,7 @@ fn by_right(pairs: &[(u32, u32)], lefts: &Boxes, rights: &Boxes) -> Result<Pairs
             partners.sort_unstable();
         }
     }
-    Ok(Pairs { rows, lefts: ordered, count: volume(pairs.len()) })
+    Ok(Pairs { rows, lefts: ordered, count: volume(pairs.len()), disjoint: false })
 }
 
 /// Starts and stops of one side in one dimension.

@@ -88,6 +88,13 @@ fn expected(left: &Layout, right: &Layout) -> Vec<Vec<u32>> {
         .collect()
 }
 
+/// Whether no two left boxes that meet a right one share an element of it.
+fn disjoint(left: &Layout, expected: &[Vec<u32>]) -> bool {
+    let lefts = left.boxes();
+    let apart = |a: u32, b: u32| a == b || !meet(lefts[a as usize], lefts[b as usize]);
+    expected.iter().all(|row| row.iter().all(|&a| row.iter().all(|&b| apart(a, b))))
+}
+
 fn rows(pairs: &Pairs) -> Vec<Vec<u32>> {
     pairs.rows().map(<[u32]>::to_vec).collect()
 }
@@ -99,6 +106,7 @@ fn agree(left: &Layout, right: &Layout) -> usize {
     let found = pairs(left.inside(), right.inside(), u64::MAX, Interrupt::NEVER).unwrap();
     assert_eq!(rows(&found), expected, "{left:?} {right:?}");
     assert_eq!(found.count(), total);
+    assert!(!found.lefts_are_disjoint() || disjoint(left, &expected), "{left:?} {right:?}");
     assert_eq!(count(left.inside(), right.inside(), Interrupt::NEVER), Ok(total));
     if total > 0 {
         let limit = total - 1;
@@ -315,6 +323,23 @@ fn a_search_is_exact_at_the_end_of_64_bits() {
 fn itertools(ends: &[i64]) -> impl Iterator<Item = (i64, i64, i64, i64)> + '_ {
     let intervals = move || ends.iter().flat_map(move |&a| ends.iter().filter(move |&&b| b >= a).map(move |&b| (a, b)));
     intervals().flat_map(move |(a, c)| intervals().map(move |(b, d)| (a, b, c, d)))
+}
+
+#[test]
+fn a_search_that_passes_the_lefts_sees_that_they_are_disjoint() {
+    let line: Vec<_> = (0..50).map(|k| (vec![k * 2], vec![2])).collect();
+    let grid: Vec<_> = (0..900).map(|k| (vec![k / 30, k % 30], vec![1, 1])).collect();
+    for (shape, boxes) in [(vec![100], line), (vec![30, 30], grid)] {
+        for extra in [false, true] {
+            let mut boxes = boxes.clone();
+            if extra {
+                boxes.push(boxes[7].clone());
+            }
+            let layout = Layout::new(&shape, &boxes);
+            let found = pairs(layout.inside(), layout.inside(), u64::MAX, Interrupt::NEVER).unwrap();
+            assert_eq!(found.lefts_are_disjoint(), !extra);
+        }
+    }
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Reads<'_> {
 
     /// Whether it is known that no two saved chunks that are read share an element.
     fn disjoint(&self, interrupt: Interrupt<'_>) -> Result<bool, Refused> {
-        if self.pairs.rows().all(|partners| partners.len() < 2) {
+        if self.pairs.lefts_are_disjoint() || self.pairs.rows().all(|partners| partners.len() < 2) {
             return Ok(true);
         }
         let saved = self.saved.chunks();
