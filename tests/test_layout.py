@@ -218,7 +218,7 @@ def test_an_offset_beyond_64_bits_or_of_another_rank_is_nowhere():
 def test_slices_are_those_of_the_local_tensor():
     layout = grid()
     for position in range(len(layout)):
-        assert layout.slices(position) == (slice(4 * position, 4 * position + 4, 1), slice(0, 3, 1))
+        assert layout.slices(position) == (slice(4 * position, 4 * position + 4), slice(0, 3))
     for position in (-1, len(layout)):
         with pytest.raises(IndexError, match=f"position {position}: there are 100 shards"):
             layout.slices(position)

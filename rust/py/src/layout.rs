@@ -97,10 +97,11 @@ pub(crate) fn slices<'py>(
     let (Some(starts), Some(lens)) = (table(local_offsets)?.row(position), table(local_sizes)?.row(position)) else {
         return Ok(None);
     };
+    let slice = py.get_type::<PySlice>();
     let slices = starts
         .iter()
         .zip(lens)
-        .map(|(&start, &len)| Ok(PySlice::new(py, start.try_into()?, start.saturating_add(len).try_into()?, 1)))
+        .map(|(&start, &len)| slice.call1((start, start.saturating_add(len))))
         .collect::<PyResult<Vec<_>>>()?;
     PyTuple::new(py, slices).map(Some)
 }
