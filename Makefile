@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Interpreters that have the peers; name one of your own to use it.
+TENSORPLAY ?= $(abspath $(VENV)-tensorplay)/bin/python
+TORCH      ?= $(wildcard $(abspath $(VENV)-torch)/bin/python)
 RUST   := $(shell git ls-files --cached --others --exclude-standard 'rust/*.rs' '*Cargo.toml' Cargo.lock)
 
 .DEFAULT_GOAL := help
@@ -20,6 +23,21 @@ $(BIN)/python: pyproject.toml
 $(VENV)/.built: $(BIN)/python $(RUST)
 	@echo "== Compiling the Rust core (release build; about two minutes the first time)"
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+# Peers live in environments of their own: torch and TensorPlay cannot share a process.
+$(VENV)-tensorplay/.ready:
+	@echo "== Fetching TensorPlay, whose protocol ours is compared with"
+	@$(PYTHON) -m venv $(VENV)-tensorplay
+	@$(VENV)-tensorplay/bin/python -m pip install --quiet tensorplay==1.0.0 'numpy>=1.26' 'click>=8.1' \
+		|| { echo "   TensorPlay cannot be installed here: its tests are skipped"; rm -f $(TENSORPLAY); }
+	@touch $@
+
+$(VENV)-torch/.ready:
+	@echo "== Fetching torch, the other peer (a large download)"
+	@$(PYTHON) -m venv $(VENV)-torch
+	@$(VENV)-torch/bin/python -m pip install --quiet torch==2.14.1 'numpy>=1.26' 'click>=8.1' \
+		|| { echo "   torch cannot be installed here: it is not compared"; rm -f $(VENV)-torch/bin/python; }
 	@touch $@
 
 $(VENV)/.lint: $(BIN)/python
@@ -41,8 +59,8 @@ test: test-rust test-python ## Set up and run every test
 test-rust: ## Run the Rust tests
 	cargo test --workspace --quiet
 
-test-python: $(VENV)/.built ## Run the Python tests
-	$(BIN)/python -m pytest
+test-python: $(VENV)/.built $(VENV)-tensorplay/.ready ## Run the Python tests
+	SHARDPROOF_TENSORPLAY_PYTHON=$(TENSORPLAY) SHARDPROOF_TORCH_PYTHON=$(TORCH) $(BIN)/python -m pytest
 
 lint: $(VENV)/.built $(VENV)/.lint ## Formatting, lints and types, both languages
 	cargo fmt --all --check
@@ -54,6 +72,15 @@ lint: $(VENV)/.built $(VENV)/.lint ## Formatting, lints and types, both language
 	$(BIN)/python -m mypy.stubtest shardproof._core
 
 check: lint test ## What CI runs
+
+bench: $(VENV)/.built $(VENV)-tensorplay/.ready $(VENV)-torch/.ready ## Compare with the peers, write the README's tables
+	cargo bench --quiet --package shardproof-core
+	SHARDPROOF_TENSORPLAY_PYTHON=$(TENSORPLAY) SHARDPROOF_TORCH_PYTHON=$(abspath $(VENV)-torch)/bin/python \
+		$(BIN)/python bench/compare.py --write
+
+wheel: $(BIN)/python ## Build a native and an abi3 wheel into dist/
+	$(BIN)/maturin build --release --out dist --interpreter $(BIN)/python
+	$(BIN)/maturin build --release --out dist --interpreter $(BIN)/python --features abi3
 
 fmt: $(VENV)/.lint ## Format both languages
 	cargo fmt --all
