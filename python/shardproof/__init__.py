@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         TensorProperties,
         TensorStorageMetadata,
     )
+    from shardproof.proof import Report, Residue, prove
     from shardproof.protocol import (
         CheckpointableTensor,
         Sharded,
@@ -82,6 +83,9 @@ _HOME = {
     "StorageMeta": "metadata",
     "TensorProperties": "metadata",
     "TensorStorageMetadata": "metadata",
+    "Report": "proof",
+    "Residue": "proof",
+    "prove": "proof",
     "CheckpointableTensor": "protocol",
     "Sharded": "protocol",
     "attach": "protocol",
@@ -121,6 +125,8 @@ __all__ = [
     "PlanCost",
     "Read",
     "ReadPlan",
+    "Report",
+    "Residue",
     "Severity",
     "ShardLayout",
     "Sharded",
@@ -141,6 +147,7 @@ __all__ = [
     "is_checkpointable_tensor",
     "open_checkpoint",
     "plan_reads",
+    "prove",
     "validate_checkpointable_tensor_metadata",
 ]
 

@@ -23,7 +23,10 @@ __all__ = [
     "orbax_step",
     "plan_cost",
     "plan_reads",
+    "prove",
     "read_rows",
+    "residue_salt",
+    "residue_share",
     "shard_faults",
     "shards_inside",
     "slices",
@@ -49,6 +52,20 @@ def chunks_inside(shape: Sequence[int], offsets: _Table, sizes: _Table) -> bool:
 def chunk_faults(
     shape: Sequence[int], offsets: _Table, sizes: _Table, positions: Sequence[int] | None, most: int
 ) -> _Counted: ...
+def prove(
+    shape: Sequence[int],
+    offsets: _Table,
+    sizes: _Table,
+    positions: Sequence[int] | None,
+    replicas: int | None,
+    exact: bool,  # noqa: FBT001
+    keys: bytes,
+    most: int,
+) -> tuple[tuple[bool, int | None, str, float] | None, int, int, bool, _Counted]: ...
+def residue_share(
+    fqn: str, dtype: str, shape: Sequence[int], offsets: _Table, sizes: _Table, keys: bytes
+) -> tuple[int, int, int]: ...
+def residue_salt(fqn: str, dtype: str, shape: Sequence[int], keys: bytes) -> int: ...
 def shards_inside(
     global_shape: Sequence[int],
     global_offsets: _Table,

@@ -599,6 +599,29 @@ class Findings(Sequence[Finding]):
             Counter(record.code for record in self._records) if counts is None else counts
         )
 
+    @classmethod
+    def together(cls, records: Iterable[Finding], *counted: tuple[Sequence[CoreRecord], Mapping[int, int]]) -> Findings:
+        """Put findings made here and those of the core together.
+
+        Parameters
+        ----------
+        records
+            Findings, each of which counts once.
+        counted
+            What the core kept, and how many there are of each number.
+        """
+        records = list(records)
+        totals = Counter(record.code for record in records)
+        for kept, counts in counted:
+            totals.update({f"SP{number}": count for number, count in counts.items()})
+            records.extend(map(Finding.from_core, kept))
+        return cls(records, totals)
+
+    @property
+    def worst(self) -> Severity | None:
+        """The worst severity there is, None without findings."""
+        return min((KINDS[code].severity for code, count in self.counts.items() if count), default=None)
+
     @property
     def total(self) -> int:
         """How many findings there are, shown or not."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
@@ -73,6 +72,7 @@ class ChunkLayout:
         layout = cls.__new__(cls)
         layout.global_shape = global_shape
         layout._fields = {"offsets": offsets, "sizes": sizes}
+        layout._tables = _as_tables(global_shape, layout._fields)
         return layout
 
     @property
@@ -135,12 +135,31 @@ class ChunkLayout:
         tables = self._tables
         if tables is not None and _core.chunks_inside(self.global_shape, tables["offsets"], tables["sizes"]):
             return NO_FINDINGS
+        form, offsets, sizes, positions = self.sound_rows()
+        return Findings.together(form, _core.chunk_faults(_cut(self.global_shape), offsets, sizes, positions, _MOST))
+
+    def sound_rows(self) -> tuple[list[Finding], Table, Table, list[int] | None]:
+        """Name the faults of form, and keep the chunks that have none.
+
+        Returns
+        -------
+        list of Finding, int64 (M, rank), int64 (M, rank), list of int or None
+            The faults, offsets and sizes of the chunks without any, and their positions; None for all positions.
+
+        Examples
+        --------
+        >>> form, offsets, sizes, positions = ChunkLayout((8,), [(0,), (2, 2)], [(4,), (4,)]).sound_rows()
+        >>> form[0].sentence, positions
+        ('offsets has 2 numbers, the tensor 1', [0])
+        """
+        if self._tables is not None:
+            return [], self._tables["offsets"], self._tables["sizes"], None
         form = _shape_faults("global_shape", self.global_shape) + _count_faults(self._fields)
         form += (row_faults := _row_faults(self._fields, self.rank, {}))
         bad = {finding.positions.first[0] for finding in row_faults}
         positions = [position for position in range(min(map(len, self._fields.values()))) if position not in bad]
         offsets, sizes = (_gathered(field, positions, self.rank) for field in self._fields.values())
-        return _together(form, _core.chunk_faults(_cut(self.global_shape), offsets, sizes, positions, _MOST))
+        return form, offsets, sizes, positions
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -308,7 +327,7 @@ class ShardLayout:
             here = alike and position < len(self._fields["local_offsets"]) and ("local_offsets", position) not in bad
             (both if here else global_only).append(position)
         sides = ((both, True), (global_only, False))
-        return _together(form, *(self._faults_at(rows, alike=alike) for rows, alike in sides if rows))
+        return Findings.together(form, *(self._faults_at(rows, alike=alike) for rows, alike in sides if rows))
 
     def _faults_at(self, positions: list[int], *, alike: bool) -> _Counted:
         """Name the faults of sign and bounds of some shards, those of the global side alone where not `alike`."""
@@ -631,15 +650,6 @@ def _found(
         dimension=dimension,
         values=values or {},
     )
-
-
-def _together(form: Sequence[Finding], *counted: _Counted) -> Findings:
-    totals = Counter(finding.code for finding in form)
-    records = list(form)
-    for found, counts in counted:
-        totals.update({f"SP{number}": count for number, count in counts.items()})
-        records.extend(map(Finding.from_core, found))
-    return Findings(records, totals)
 
 
 def layout_error(findings: Findings, what: str) -> LayoutError:

@@ -124,7 +124,7 @@ fn folded(word: u64, multiplier: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Whether `chunks` cover every element `times` times; `None` above [`MAX_RANK`].
+/// Whether `chunks` cover every element `times` times; `None` at rank 0 and above [`MAX_RANK`].
 ///
 /// `seed` only decides where corners are put: the answer does not depend on it.
 ///
@@ -153,7 +153,7 @@ pub fn cancels(
             }
         };
     }
-    by_rank!(0 1 2 3 4 5 6)
+    by_rank!(1 2 3 4 5 6)
 }
 
 /// The corners of what merging leaves of `chunks`.

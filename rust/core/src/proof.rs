@@ -5,11 +5,13 @@
 //! takes O(rank) a chunk in any order and no memory, and whose error is bounded for every layout.
 
 mod keys;
+mod report;
 pub mod residue;
 mod sum;
 
 use self::keys::Pole;
 pub use self::keys::TooFewKeys;
+pub use self::report::{Report, judge};
 use self::sum::Sum;
 use crate::coalesce::{self, Brick, Point, Stack};
 use crate::exact;
@@ -99,6 +101,17 @@ pub enum Rigour {
     Exact,
 }
 
+/// What is asked of a layout.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// How often every element should be covered.
+    pub expected: Expected,
+    /// How to look at what merging leaves.
+    pub rigour: Rigour,
+    /// Sixteen bytes for each dimension, uniformly random and unknown to whoever made the layout.
+    pub keys: &'a [u8],
+}
+
 /// Why there is no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -116,22 +129,17 @@ pub enum Error {
     Interrupted(#[from] Interrupted),
 }
 
-/// Decide whether `chunks` cover every element as often as `expected`.
+/// Decide whether `chunks` cover every element as often as asked.
 ///
 /// Empty chunks cover nothing. A tensor of rank 0 has one element, which every chunk covers; a tensor without elements
-/// is whole. `keys` holds sixteen bytes for each dimension, uniformly random and unknown to whoever made the layout.
+/// is whole.
 ///
 /// # Errors
 ///
 /// [`Error::TooFewKeys`]; [`Error::RankTooHigh`] for an exact proof that merging does not settle;
 /// [`Error::Interrupted`].
-pub fn decide(
-    chunks: Inside<'_>,
-    expected: Expected,
-    rigour: Rigour,
-    keys: &[u8],
-    interrupt: Interrupt<'_>,
-) -> Result<Verdict, Error> {
+pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<'_>) -> Result<Verdict, Error> {
+    let &Question { expected, rigour, keys } = question;
     let layout = chunks.chunks();
     let rows = u64::try_from(layout.len()).unwrap_or(u64::MAX);
     if layout.shape().contains(&0) {

@@ -106,7 +106,7 @@ pub(crate) fn slices<'py>(
     PyTuple::new(py, slices).map(Some)
 }
 
-fn place(positions: Option<&[u64]>) -> impl Fn(usize) -> u64 {
+pub(crate) fn place(positions: Option<&[u64]>) -> impl Fn(usize) -> u64 {
     move |row| match positions {
         Some(positions) => positions.get(row).copied().unwrap_or(u64::MAX),
         None => u64::try_from(row).unwrap_or(u64::MAX),

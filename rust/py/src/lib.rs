@@ -6,6 +6,7 @@ mod door;
 mod layout;
 mod part;
 mod plan;
+mod proof;
 mod raised;
 mod records;
 mod rows;
@@ -29,6 +30,8 @@ mod _core {
     use crate::part::Part;
     #[pymodule_export]
     use crate::plan::{chunks_to_flat_range, diff_layouts, flat_range_to_chunks, plan_cost, plan_reads};
+    #[pymodule_export]
+    use crate::proof::{prove, residue_salt, residue_share};
     #[pymodule_export]
     use crate::rows::read_rows;
     #[pymodule_export]

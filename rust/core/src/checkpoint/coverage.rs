@@ -8,7 +8,7 @@ use crate::findings::{Code, Finding, Positions, Value};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::layout::{Chunks, Inside, Table};
 use crate::plan::cover::{self, Region};
-use crate::proof::{self, Expected, Rigour};
+use crate::proof::{self, Expected, Question, Rigour};
 use crate::tally::Tally;
 
 /// How often a chunk may be looked at, on average, to name what is wrong with the coverage of a tensor.
@@ -122,7 +122,8 @@ impl Judge<'_> {
     }
 
     fn is_whole(&self, chunks: Inside<'_>) -> Result<bool, Interrupted> {
-        match proof::decide(chunks, Expected::Times(1), Rigour::Bounded, self.keys, self.interrupt) {
+        let question = Question { expected: Expected::Times(1), rigour: Rigour::Bounded, keys: self.keys };
+        match proof::decide(chunks, &question, self.interrupt) {
             Ok(verdict) => Ok(verdict.whole),
             Err(proof::Error::Interrupted(interrupted)) => Err(interrupted),
             Err(_) => Ok(false),
@@ -154,7 +155,7 @@ impl Judge<'_> {
     fn name(&mut self, chunks: Inside<'_>, row_of: &dyn Fn(usize) -> usize) -> Result<(), Interrupted> {
         let count = u64::try_from(chunks.chunks().len()).unwrap_or(u64::MAX);
         let mut budget = count.saturating_add(1).saturating_mul(LOOKS);
-        let regions = cover::uneven(chunks, false, &mut budget, self.interrupt)?;
+        let regions = cover::uneven(chunks, 1, false, &mut budget, self.interrupt)?;
         let mut duplicates: Vec<&[u32]> = Vec::new();
         for region in &regions.list {
             if region.chunks.is_empty() {

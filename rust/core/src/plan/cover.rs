@@ -31,15 +31,17 @@ pub(crate) struct Regions {
     pub(crate) complete: bool,
 }
 
-/// Find the regions of a tensor that have no chunk or several, looking at a chunk `budget` times altogether.
+/// Find the regions of a tensor that have more or fewer chunks than `expected`, looking at a chunk `budget` times altogether.
 pub(crate) fn uneven(
     chunks: Inside<'_>,
+    expected: u64,
     disjoint: bool,
     budget: &mut u64,
     interrupt: Interrupt<'_>,
 ) -> Result<Regions, Interrupted> {
     let shape = chunks.chunks().shape();
-    let mut search = Search { chunks, disjoint, budget, interrupt, above: Vec::new(), found: Regions::default() };
+    let mut search =
+        Search { chunks, expected, disjoint, budget, interrupt, above: Vec::new(), found: Regions::default() };
     search.found.complete = true;
     if !shape.contains(&0) {
         let all: Vec<u32> = (0..)
@@ -56,6 +58,7 @@ pub(crate) fn uneven(
 
 struct Search<'a> {
     chunks: Inside<'a>,
+    expected: u64,
     disjoint: bool,
     budget: &'a mut u64,
     interrupt: Interrupt<'a>,
@@ -124,7 +127,7 @@ impl Search<'_> {
                 self.cut(low, &below, &partial)?;
                 self.cut(&above, high, &partial)?;
             }
-            _ if self.above.len() != 1 => {
+            _ if u64::try_from(self.above.len()) != Ok(self.expected) => {
                 let mut chunks = self.above.clone();
                 chunks.sort_unstable();
                 self.found.list.push(Region { low: low.to_vec(), high: high.to_vec(), chunks });

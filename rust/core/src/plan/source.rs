@@ -65,7 +65,7 @@ impl Reads<'_> {
             if !suspect && !overlapping(layout, interrupt)? {
                 continue;
             }
-            let regions = cover::uneven(layout, disjoint, &mut budget, interrupt)?;
+            let regions = cover::uneven(layout, 1, disjoint, &mut budget, interrupt)?;
             sources.complete &= regions.complete;
             for region in regions.list {
                 let count = if region.chunks.is_empty() { &mut sources.gaps } else { &mut sources.overlaps };

@@ -13,10 +13,11 @@
 use super::TooFewKeys;
 use super::keys;
 use super::sum::Sum;
+use crate::bounds;
 use crate::coalesce::{self, Brick, Point};
 use crate::field::{Field, Mersenne127};
 use crate::interrupt::Interrupt;
-use crate::layout::Inside;
+use crate::layout::{Chunks, Inside};
 use crate::proof::Error;
 use crate::volume::Volume;
 
@@ -49,10 +50,12 @@ pub struct Share {
     pub uneven: Mersenne127,
     /// The salts of all tensors, each as often as the tensor is covered.
     pub coverage: Mersenne127,
+    /// Chunks that are not what the residue takes them for.
+    pub faults: u64,
 }
 
 impl Share {
-    const NOTHING: Self = Self { uneven: Mersenne127::ZERO, coverage: Mersenne127::ZERO };
+    const NOTHING: Self = Self { uneven: Mersenne127::ZERO, coverage: Mersenne127::ZERO, faults: 0 };
 }
 
 /// The keys of all tensors: sixteen bytes each for the hash, the salts and every dimension.
@@ -91,10 +94,44 @@ pub fn salt(tensor: &Identity<'_>, keys: &[u8]) -> Result<Mersenne127, TooFewKey
 
 /// What `chunks` of a tensor add to the accumulators.
 ///
+/// Chunks with a negative number or outside the tensor are counted as faults, empty ones behind its end aside; what of
+/// them lies inside is added like any other chunk.
+///
 /// # Errors
 ///
 /// [`Error::TooFewKeys`] as [`salt`]; [`Error::Interrupted`].
 pub fn share(
+    fqn: &str,
+    dtype: &str,
+    chunks: Chunks<'_>,
+    keys: &[u8],
+    interrupt: Interrupt<'_>,
+) -> Result<Share, Error> {
+    if let Some(inside) = bounds::inside(chunks) {
+        return share_inside(fqn, dtype, inside, keys, interrupt);
+    }
+    let faults = faults(chunks);
+    let clipped = bounds::clip(chunks);
+    let Some(inside) = clipped.inside().filter(|_| chunks.shape().iter().all(|&dim| dim >= 0)) else {
+        return Ok(Share { faults, ..Share::NOTHING });
+    };
+    Ok(Share { faults, ..share_inside(fqn, dtype, inside, keys, interrupt)? })
+}
+
+/// How many chunks are faulty, at least one where the shape is.
+fn faults(chunks: Chunks<'_>) -> u64 {
+    let shape = chunks.shape();
+    let is_faulty = |(offsets, sizes): &(&[i64], &[i64])| {
+        let sides = || offsets.iter().zip(*sizes);
+        let negative = sides().any(|(&start, &size)| start < 0 || size < 0);
+        let outside = sides().zip(shape).any(|((&start, &size), &dim)| !bounds::fits(start, size, dim));
+        negative || outside && !sizes.contains(&0)
+    };
+    let count = u64::try_from(chunks.iter().filter(is_faulty).count()).unwrap_or(u64::MAX);
+    count.max(u64::from(shape.iter().any(|&dim| dim < 0)))
+}
+
+fn share_inside(
     fqn: &str,
     dtype: &str,
     chunks: Inside<'_>,
@@ -115,14 +152,14 @@ pub fn share(
             }
         };
     }
-    let [(part, part_over), (whole, whole_over)] = by_rank!(0 1 2 3 4 5 6 7 8);
+    let [(part, part_over), (whole, whole_over)] = by_rank!(1 2 3 4 5 6 7 8);
     let covered = in_field(&Volume::total(layout));
     let volume = in_field(&Volume::of(shape));
     // Everything over one denominator: s * (part - covered / volume * whole) and s * covered / volume.
     let both = part_over.times(whole_over);
     let over = both.times(volume).times(keyring.unsalted(&Identity { fqn, dtype, shape })).inverse();
     let [part, whole] = [part.times(whole_over).times(volume), covered.times(whole).times(part_over)];
-    Ok(Share { uneven: part.minus(whole).times(over), coverage: covered.times(both).times(over) })
+    Ok(Share { uneven: part.minus(whole).times(over), coverage: covered.times(both).times(over), faults: 0 })
 }
 
 /// The residues of `chunks` and of the whole tensor, as fractions.

@@ -1,8 +1,12 @@
 #![expect(clippy::arithmetic_side_effects, reason = "small numbers, and a test that overflows fails")]
 
+mod bound;
+mod report;
+mod residue;
+
 use super::keys::Pole;
 use super::sum::Sum;
-use super::{Expected, Method, Rigour, Verdict, decide};
+use super::{Expected, Method, Question, Rigour, Verdict, decide};
 use crate::bounds;
 use crate::coalesce::{self, Brick, Point};
 use crate::field::{Mersenne61, Mersenne127};
@@ -57,7 +61,7 @@ impl Layout {
 
     fn decide(&self, expected: Expected, rigour: Rigour, random: &mut Random) -> Verdict {
         let keys = random.keys(self.shape.len());
-        self.with(|chunks| decide(chunks, expected, rigour, &keys, Interrupt::NEVER).unwrap())
+        self.with(|chunks| decide(chunks, &Question { expected, rigour, keys: &keys }, Interrupt::NEVER).unwrap())
     }
 
     /// How often every element is covered, by painting.
@@ -167,7 +171,8 @@ fn guillotine(shape: &[i64], count: usize, random: &mut Random) -> Vec<Box_> {
         let dimension = usize::try_from(random.below(i64::try_from(shape.len()).unwrap())).unwrap();
         let (offsets, sizes) = pieces.swap_remove(at);
         // Rarely at an end, which makes an empty piece.
-        let cut = random.below(sizes[dimension] + 1).max(i64::from(random.below(8) > 0).min(sizes[dimension]));
+        let cut =
+            random.below(sizes[dimension].saturating_add(1)).max(i64::from(random.below(8) > 0).min(sizes[dimension]));
         let (mut lower, mut upper) = ((offsets.clone(), sizes.clone()), (offsets, sizes));
         lower.1[dimension] = cut;
         upper.0[dimension] += cut;
