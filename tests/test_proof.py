@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from shardproof import ChunkLayout, InvalidInput, InvalidType, LimitExceeded, prove
 
 P61 = 2**61 - 1

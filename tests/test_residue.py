@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from shardproof import ChunkLayout, InvalidInput, Residue
 
 SEED = b"shared by all processes"

@@ -58,7 +58,7 @@ def prove(
     sizes: _Table,
     positions: Sequence[int] | None,
     replicas: int | None,
-    exact: bool,  # noqa: FBT001
+    exact: bool,
     keys: bytes,
     most: int,
 ) -> tuple[tuple[bool, int | None, str, float] | None, int, int, bool, _Counted]: ...

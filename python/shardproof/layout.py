@@ -72,7 +72,7 @@ class ChunkLayout:
         layout = cls.__new__(cls)
         layout.global_shape = global_shape
         layout._fields = {"offsets": offsets, "sizes": sizes}
-        layout._tables = _as_tables(global_shape, layout._fields)
+        layout._tables = _as_tables(global_shape, layout._fields)  # noqa: SLF001
         return layout
 
     @property

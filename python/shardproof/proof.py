@@ -377,7 +377,9 @@ class Residue:
         if not processes or fingerprints != processes * _fingerprint(result.seed):
             msg = f"the residues of {processes} processes do not all have this seed"
             raise InvalidInput(msg)
-        uneven, coverage = (sum(limb << 32 * place for place, limb in enumerate(four)) for four in (limbs[:4], limbs[4:]))
+        uneven, coverage = (
+            sum(limb << 32 * place for place, limb in enumerate(four)) for four in (limbs[:4], limbs[4:])
+        )
         return result._plus(uneven, coverage, faults)
 
     def __eq__(self, other: object) -> bool:
