@@ -102,7 +102,7 @@ def _is_item(files: Files) -> bool:
 
 
 def _finding(code: str, file: str, reason: str) -> Finding:
-    return Finding(code=code, severity=KINDS[code].severity, file=file, values={"reason": reason})
+    return Finding(code=code, severity=KINDS[code].severity, file=file or None, values={"reason": reason})
 
 
 READER: Final[Reader] = _Orbax()
