@@ -183,14 +183,15 @@ impl<'a> Value<'a> {
             return Err(self.unexpected("an object"));
         }
         let Pairs(pairs) = self.open()?;
-        let members = pairs
-            .into_iter()
-            .map(|(key, value)| {
-                let key = self.within(key);
-                Ok(Member { key: key.string()?, byte_offset: key.byte_offset(), value: self.within(value) })
-            })
-            .collect::<Result<_, JsonError>>()?;
-        Ok(Object { byte_offset: self.byte_offset(), members })
+        Ok(Object { byte_offset: self.byte_offset(), members: self.members(pairs)? })
+    }
+
+    fn members(self, pairs: Vec<(&'a RawValue, &'a RawValue)>) -> Result<Vec<Member<'a>>, JsonError> {
+        let member = |(key, value): (&'a RawValue, &'a RawValue)| {
+            let key = self.within(key);
+            Ok(Member { key: key.string()?, byte_offset: key.byte_offset(), value: self.within(value) })
+        };
+        pairs.into_iter().map(member).collect()
     }
 
     /// Open an array.
@@ -267,6 +268,22 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> Object<'a> {
+    /// Check a whole document, of at most `limit` bytes, and open it: `Value::document` and `Value::object` in one pass.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] as both of them give it.
+    pub fn document(bytes: &'a [u8], limit: usize) -> Result<Self, JsonError> {
+        let careful = || Value::document(bytes, limit)?.object();
+        let Some(document) = std::str::from_utf8(bytes).ok().filter(|document| document.len() <= limit) else {
+            return careful();
+        };
+        let Ok(Pairs(pairs)) = serde_json::from_str(document) else { return careful() };
+        let whole = Value { document, text: document };
+        let start = document.len().saturating_sub(document.trim_ascii_start().len());
+        Ok(Self { byte_offset: start, members: whole.members(pairs)? })
+    }
+
     /// Where the object starts, counted from the start of the document.
     #[must_use]
     pub const fn byte_offset(&self) -> usize {

@@ -9,6 +9,7 @@ use super::limits::Limits;
 use super::part::{Encoding, Part, Record, TooMany};
 use crate::findings::{Code, Finding};
 
+mod plain;
 pub mod set;
 
 /// Bytes of the length field in front of the header.
@@ -124,7 +125,7 @@ impl Header {
         let text = self.without_padding(text);
         let at = |error: &JsonError| u64::try_from(error.byte_offset).unwrap_or(u64::MAX).saturating_add(LENGTH_BYTES);
         let malformed = |error: JsonError| Box::new(refused(&error.problem.to_string()).in_bytes(at(&error), 1));
-        let object = Value::document(text, text.len()).and_then(Value::object).map_err(malformed)?;
+        let object = Object::document(text, text.len()).map_err(malformed)?;
         let data_start = i64::try_from(end).map_err(|_| Box::new(refused("the header ends beyond 63 bits")))?;
         self.reserved.push((0, data_start));
         self.readable = true;
@@ -194,6 +195,10 @@ impl Header {
         data_start: i64,
         limits: &Limits,
     ) -> Result<Option<Entry>, JsonError> {
+        if let Some(plain) = plain::entry(value.text()) {
+            let place = Place::new(plain.begin.into(), plain.end.into(), data_start);
+            return Ok(self.tensor(fqn, plain.dtype, plain.shape, place, limits));
+        }
         let object = value.object()?.unique()?;
         let dtype = object.required("dtype")?.string()?;
         let shape = object.required("shape")?.array()?;
@@ -203,12 +208,11 @@ impl Header {
             return Err(offsets.wrong(problem));
         };
         let (begin, end) = (begin.integer()?, end.integer()?);
-        let byte_offset = clipped(begin.saturating_add(i128::from(data_start)));
-        let byte_length = clipped(end.saturating_sub(begin));
+        let place = Place::new(begin, end, data_start);
         let about = |code| Finding::new(code).of_tensor(fqn);
         if begin < 0 || end < 0 {
             let finding = about(Code::RangeNegative).in_file(&self.path);
-            self.findings.push(finding.with("byte_offset", begin).with("byte_length", byte_length));
+            self.findings.push(finding.with("byte_offset", begin).with("byte_length", place.byte_length));
             self.reserve(data_start, i64::MAX.saturating_sub(data_start));
             return Ok(None);
         }
@@ -223,22 +227,28 @@ impl Header {
             let reason = format!("dimension {dimension} of the shape is {dim}");
             let finding = about(fault).in_file(&self.path).in_dimension(dimension);
             self.findings.push(finding.with("reason", reason));
-            self.reserve(byte_offset, byte_length);
+            self.reserve(place.byte_offset, place.byte_length);
             return Ok(None);
         }
-        if dims.len() > limits.rank {
-            let reason = format!("{} dimensions, more than {}", dims.len(), limits.rank);
+        Ok(self.tensor(fqn, &dtype, dims, place, limits))
+    }
+
+    /// Make an entry of what a header says, none of it negative.
+    fn tensor(&mut self, fqn: &str, dtype: &str, shape: Vec<i64>, place: Place, limits: &Limits) -> Option<Entry> {
+        let about = |code| Finding::new(code).of_tensor(fqn);
+        let Place { byte_offset, byte_length } = place;
+        if shape.len() > limits.rank {
+            let reason = format!("{} dimensions, more than {}", shape.len(), limits.rank);
             self.findings.push(about(Code::MetadataTooLarge).in_file(&self.path).with("reason", reason));
             self.reserve(byte_offset, byte_length);
-            return Ok(None);
+            return None;
         }
         let known = DTYPES.iter().find(|&&(name, _)| name == dtype).map(|&(_, torch)| Dtype::named(torch));
         let dtype = known.unwrap_or_else(|| {
-            let finding = about(Code::HeaderUnknownDtype).in_file(&self.path);
-            self.findings.push(finding.with("dtype", dtype.as_ref()));
-            Dtype::unknown(&dtype)
+            self.findings.push(about(Code::HeaderUnknownDtype).in_file(&self.path).with("dtype", dtype));
+            Dtype::unknown(dtype)
         });
-        Ok(Some(Entry { fqn: fqn.into(), dtype, shape: dims.into(), byte_offset, byte_length }))
+        Some(Entry { fqn: fqn.into(), dtype, shape: shape.into(), byte_offset, byte_length })
     }
 
     fn malformed(&mut self, fqn: Option<&str>, error: &JsonError) {
@@ -278,6 +288,22 @@ impl Entry {
     #[must_use]
     pub const fn record(&self, file: u32) -> Record {
         Record { file, byte_offset: self.byte_offset, byte_length: self.byte_length, encoding: Encoding::Raw }
+    }
+}
+
+/// Where the bytes of an entry are in its file.
+#[derive(Clone, Copy)]
+struct Place {
+    byte_offset: i64,
+    byte_length: i64,
+}
+
+impl Place {
+    fn new(begin: i128, end: i128, data_start: i64) -> Self {
+        Self {
+            byte_offset: clipped(begin.saturating_add(data_start.into())),
+            byte_length: clipped(end.saturating_sub(begin)),
+        }
     }
 }
 
