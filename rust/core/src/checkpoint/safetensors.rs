@@ -243,11 +243,17 @@ impl Header {
             self.reserve(byte_offset, byte_length);
             return None;
         }
-        let known = DTYPES.iter().find(|&&(name, _)| name == dtype).map(|&(_, torch)| Dtype::named(torch));
-        let dtype = known.unwrap_or_else(|| {
-            self.findings.push(about(Code::HeaderUnknownDtype).in_file(&self.path).with("dtype", dtype));
-            Dtype::unknown(dtype)
-        });
+        let torch = DTYPES.iter().find(|&&(name, _)| name == dtype).map(|&(_, torch)| torch);
+        let before = self.entries.last().map(|entry| &entry.dtype);
+        let dtype = match (torch, before) {
+            // Nearly all tensors of a file have the dtype of the one before.
+            (Some(torch), Some(before)) if before.name() == torch && before.bits().is_some() => before.clone(),
+            (Some(torch), _) => Dtype::named(torch),
+            (None, _) => {
+                self.findings.push(about(Code::HeaderUnknownDtype).in_file(&self.path).with("dtype", dtype));
+                Dtype::unknown(dtype)
+            }
+        };
         Some(Entry { fqn: fqn.into(), dtype, shape: shape.into(), byte_offset, byte_length })
     }
 
