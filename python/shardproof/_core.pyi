@@ -30,6 +30,7 @@ __all__ = [
     "shard_faults",
     "shards_inside",
     "slices",
+    "tuples_inside",
 ]
 
 _Table: TypeAlias = npt.NDArray[np.int64]
@@ -48,6 +49,13 @@ class ArrayReader:
     def finish(self) -> tuple[Part, list[CoreRecord]]: ...
 
 def read_rows(value: object, field: str, rank: int) -> tuple[_Table | list[tuple[int, ...]], bool]: ...
+def tuples_inside(
+    global_shape: Sequence[int],
+    global_offsets: tuple[object, ...],
+    local_offsets: tuple[object, ...],
+    local_sizes: tuple[object, ...],
+    local_shape: Sequence[int],
+) -> bool: ...
 def chunks_inside(shape: Sequence[int], offsets: _Table, sizes: _Table) -> bool: ...
 def chunk_faults(
     shape: Sequence[int], offsets: _Table, sizes: _Table, positions: Sequence[int] | None, most: int

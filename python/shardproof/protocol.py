@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Final, Protocol, TypeGuard, runtime_checkable
 
+from shardproof import _core
 from shardproof.errors import InvalidType, LookupFailed
 from shardproof.layout import FIELDS, ShardLayout, fields_of
 from shardproof.metadata import ChunkStorageMetadata
@@ -100,7 +101,7 @@ def get_checkpointable_tensor_chunks(tensor: CheckpointableTensor) -> list[Chunk
     InvalidType
         If an attribute is missing or holds something that is not an integer.
     """
-    return list(_valid(tensor).chunks)
+    return list(_layout(tensor).chunks)
 
 
 def get_checkpointable_tensor_shard(tensor: Any, index: Any) -> Any:  # noqa: ANN401 - what slicing gives
@@ -127,7 +128,7 @@ def get_checkpointable_tensor_shard(tensor: Any, index: Any) -> Any:  # noqa: AN
     InvalidType
         If an attribute is missing, or something in it or in `index` is not an integer.
     """
-    layout = _valid(tensor)
+    layout = _layout(tensor)
     try:
         position = layout.resolve(index)
     except LookupFailed as failed:
@@ -242,13 +243,22 @@ class Sharded:
         return f"<Sharded: {self.layout!r}>"
 
 
-class _Remembered(NamedTuple):
-    """A valid layout, and what it was read from."""
+class _Remembered:
+    """What a valid layout was read from; the layout itself is made when somebody looks something up."""
 
-    values: tuple[Any, Any, Any, Any]
-    shape: tuple[int, ...]
-    layout: ShardLayout
-    tensor: weakref.ref[Any]
+    __slots__ = ("_layout", "shape", "tensor", "values")
+
+    def __init__(self, values: tuple[Any, Any, Any, Any], shape: tuple[int, ...]) -> None:
+        self.values = values
+        self.shape = shape
+        self.tensor: weakref.ref[Any] | None = None
+        self._layout: ShardLayout | None = None
+
+    @property
+    def layout(self) -> ShardLayout:
+        if self._layout is None:
+            self._layout = ShardLayout(*self.values, self.shape)
+        return self._layout
 
 
 # By id, since tensors may be unhashable and compare by element. An entry goes when its tensor goes, before the id can
@@ -256,8 +266,8 @@ class _Remembered(NamedTuple):
 _remembered: Final[dict[int, _Remembered]] = {}
 
 
-def _valid(tensor: Any) -> ShardLayout:  # noqa: ANN401 - any tensor
-    """Give the layout of a tensor, checked once while nothing changes."""
+def _valid(tensor: Any) -> _Remembered | ShardLayout:  # noqa: ANN401 - any tensor
+    """Demand a valid layout of a tensor, checked once while nothing changes."""
     known = _remembered.get(id(tensor))
     if known is not None:
         shape, offsets, places, sizes = known.values
@@ -268,19 +278,38 @@ def _valid(tensor: Any) -> ShardLayout:  # noqa: ANN401 - any tensor
             and getattr(tensor, "local_sizes", None) is sizes
             and tensor.shape == known.shape
         ):
-            return known.layout
+            return known
     if isinstance(tensor, Sharded):
         return tensor.layout
     values, local_shape = fields_of(tensor)
-    layout = ShardLayout(*values, local_shape)
-    layout.check()
-    if layout.frozen:
-        try:
-            reference = weakref.ref(tensor, partial(_forget, id(tensor)))
-        except TypeError:
+    if not _plainly_inside(values, local_shape):
+        layout = ShardLayout(*values, local_shape)
+        layout.check()
+        if not layout.frozen:
             return layout
-        _remembered[id(tensor)] = _Remembered(values, local_shape, layout, reference)
-    return layout
+    known = _Remembered(values, local_shape)
+    try:
+        known.tensor = weakref.ref(tensor, partial(_forget, id(tensor)))
+    except TypeError:
+        return known
+    _remembered[id(tensor)] = known
+    return known
+
+
+def _plainly_inside(values: tuple[Any, Any, Any, Any], local_shape: tuple[int, ...]) -> bool:
+    """Say whether a layout is of nothing but tuples of ints and valid; if not, one has to look closer."""
+    global_shape, global_offsets, local_offsets, local_sizes = values
+    if not all(type(value) is tuple for value in values) or not all(type(dim) is int for dim in global_shape):
+        return False
+    try:
+        return _core.tuples_inside(global_shape, global_offsets, local_offsets, local_sizes, local_shape)
+    except OverflowError:
+        return False
+
+
+def _layout(tensor: Any) -> ShardLayout:  # noqa: ANN401 - any tensor
+    valid = _valid(tensor)
+    return valid.layout if isinstance(valid, _Remembered) else valid
 
 
 def _forget(key: int, _reference: weakref.ref[Any]) -> None:

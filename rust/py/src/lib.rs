@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::proof::{prove, residue_salt, residue_share};
     #[pymodule_export]
-    use crate::rows::read_rows;
+    use crate::rows::{read_rows, tuples_inside};
     #[pymodule_export]
     use crate::safetensors::{SafetensorsHeader, SafetensorsIndex, assemble_safetensors};
     #[pymodule_export]

@@ -1,8 +1,11 @@
 //! Offsets and sizes as people write them: sequences of sequences of integers.
 
+use pyo3::Borrowed;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList, PyTuple};
+use shardproof_core::bounds;
+use shardproof_core::layout::{Chunks, Shards, Table};
 
 use crate::arrays::of_rows;
 use crate::raised;
@@ -36,30 +39,85 @@ pub(crate) fn read_rows<'py>(
 
 /// Read a tuple of tuples of ints, all of these very types; `None` for anything else, whatever it is.
 fn exact(rows: &Bound<'_, PyTuple>, rank: usize) -> PyResult<Option<(Vec<i64>, usize)>> {
-    let width = match rows.iter_borrowed().next() {
-        Some(first) => match first.cast_exact::<PyTuple>() {
-            Ok(first) => first.len(),
-            Err(_) => return Ok(None),
-        },
-        None => rank,
-    };
+    let first = rows.iter_borrowed().next();
+    let width = first.map_or(Ok(rank), |first| first.cast_exact::<PyTuple>().map(|first| first.len()));
+    let Ok(width) = width else { return Ok(None) };
     let mut values = Vec::with_capacity(rows.len().saturating_mul(width));
-    for (position, row) in rows.iter_borrowed().enumerate() {
-        if position % WATCH == WATCH - 1 {
-            rows.py().check_signals()?;
-        }
-        let Ok(row) = row.cast_exact::<PyTuple>() else { return Ok(None) };
-        if row.len() != width {
+    let mut unread = rows.iter_borrowed();
+    while unread.len() > 0 {
+        rows.py().check_signals()?;
+        if !read_exact(unread.by_ref().take(WATCH), width, &mut values) {
             return Ok(None);
-        }
-        for number in row.iter_borrowed() {
-            // A bool is an int, but not exactly one.
-            let Ok(number) = number.cast_exact::<PyInt>() else { return Ok(None) };
-            let Ok(number) = number.extract::<i64>() else { return Ok(None) };
-            values.push(number);
         }
     }
     Ok(Some((values, width)))
+}
+
+/// Append rows that are tuples of `width` ints, all of these very types; whether all of them were.
+fn read_exact<'a, 'py: 'a>(
+    rows: impl Iterator<Item = Borrowed<'a, 'py, PyAny>>,
+    width: usize,
+    values: &mut Vec<i64>,
+) -> bool {
+    for row in rows {
+        let Ok(row) = row.cast_exact::<PyTuple>() else { return false };
+        if row.len() != width {
+            return false;
+        }
+        for number in row.iter_borrowed() {
+            // A bool is an int, but not exactly one.
+            let Ok(number) = number.cast_exact::<PyInt>() else { return false };
+            let Ok(number) = number.extract::<i64>() else { return false };
+            values.push(number);
+        }
+    }
+    true
+}
+
+/// Rows that are read and judged together, while they are in the cache.
+const BLOCK: usize = 1 << 12;
+
+/// Whether shards that are written as tuples of tuples of ints, all of these very types, lie inside both tensors.
+///
+/// Nothing is kept, so that a first validation takes no memory. A false answer says nothing but that one has to look
+/// closer.
+#[pyfunction]
+pub(crate) fn tuples_inside(
+    global_shape: Vec<i64>,
+    global_offsets: &Bound<'_, PyTuple>,
+    local_offsets: &Bound<'_, PyTuple>,
+    local_sizes: &Bound<'_, PyTuple>,
+    local_shape: Vec<i64>,
+) -> PyResult<bool> {
+    let fields = [global_offsets, local_offsets, local_sizes];
+    let rank = global_shape.len();
+    if fields.iter().any(|field| field.len() != global_offsets.len()) || local_shape.len() != rank {
+        return Ok(false);
+    }
+    let mut unread = fields.map(|field| field.iter_borrowed());
+    let mut read = fields.map(|_| Vec::with_capacity(BLOCK.saturating_mul(rank)));
+    let mut left = global_offsets.len();
+    loop {
+        let rows = left.min(BLOCK);
+        for (unread, read) in unread.iter_mut().zip(&mut read) {
+            read.clear();
+            if !read_exact(unread.by_ref().take(rows), rank, read) {
+                return Ok(false);
+            }
+        }
+        let [offsets, places, sizes] = read.each_ref().map(|values| Table::new(values, rows, rank));
+        let (Ok(offsets), Ok(places), Ok(sizes)) = (offsets, places, sizes) else { return Ok(false) };
+        let shards =
+            Chunks::new(&global_shape, offsets, sizes).and_then(|chunks| Shards::new(chunks, &local_shape, places));
+        if !shards.is_ok_and(bounds::shards_inside) {
+            return Ok(false);
+        }
+        left = left.saturating_sub(rows);
+        if left == 0 {
+            return Ok(true);
+        }
+        global_offsets.py().check_signals()?;
+    }
 }
 
 /// Read anything that can be iterated and holds things with `__index__`.
