@@ -46,6 +46,7 @@ pub fn judge(
     if let Some(inside) = bounds::inside(chunks) {
         return Layout { chunks: inside, position_of }.judge(question, tally, interrupt);
     }
+    bounds::name_shape_faults(chunks.shape(), tally);
     bounds::name_faults(chunks, position_of, EmptyPastEnd::Warning, tally);
     let clipped = bounds::clip(chunks);
     let row_of = |row| clipped.rows().get(row).copied().unwrap_or(row);
