@@ -47,6 +47,7 @@ ATTACKS: dict[str, tuple[bytes, set[str]]] = {
     "trailing_bytes": (file({"a": A}, 12), {"SP407"}),
     "short_file": (file({"a": A}, 4), {"SP408"}),
     "size_too_small": (file({"a": tensor("F32", [1000, 1000], 0, 4)}, 4), {"SP418"}),
+    "size_zero_of_2_to_62": (file({"a": tensor("BOOL", [2**62], 0, 0)}), {"SP418"}),
     "size_zero": (file({"a": tensor("F32", [1], 0, 0)}), {"SP418"}),
     "empty_inside_another": (file({"a": A, "e": tensor("F32", [0], 4, 4)}, 8), {"SP411"}),
     "offsets_reversed": (file({"a": tensor("F32", [2], 8, 0)}, 8), {"SP409"}),

@@ -352,12 +352,13 @@ fn span(record: Record) -> Option<(u64, u64)> {
 
 /// Bytes that the elements of a chunk take; `None` for a size that is no size, an unknown dtype, or beyond 64 bits.
 fn byte_length(tensor: &Tensor, sizes: &[i64]) -> Option<u64> {
-    let bits = u64::from(tensor.dtype().bits()?);
+    let bits = u128::from(tensor.dtype().bits()?);
     let mut elements = 1_u64;
     for &size in sizes {
         elements = elements.checked_mul(u64::try_from(size).ok()?)?;
     }
-    Some(elements.checked_mul(bits)?.div_ceil(8))
+    // In 128 bits: eight bits for each of 2^61 elements are no more than 2^61 bytes.
+    u64::try_from(u128::from(elements).checked_mul(bits)?.div_ceil(8)).ok()
 }
 
 /// The directory part of a path, with its `/`.

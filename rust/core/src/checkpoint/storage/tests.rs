@@ -66,6 +66,18 @@ fn each_fault_of_a_range_has_its_code_and_its_numbers() {
 }
 
 #[test]
+fn a_length_is_judged_however_many_bits_the_elements_have_together() {
+    for elements in [1, 1 << 60, 1 << 61, 1 << 62, i64::MAX] {
+        let mut part = Part::new();
+        let file = part.file_number("a").unwrap();
+        part.push_tensor("w", Dtype::named("uint8"), &[elements]);
+        let record = Record { file, byte_offset: 0, byte_length: 0, encoding: Encoding::Raw };
+        assert_eq!(part.push_chunk(0, &[0], &[elements], Some(record)), Ok(true));
+        assert_eq!(codes(&judged(&part, &[("a", 0)])), [Code::RangeSizeMismatch], "{elements}");
+    }
+}
+
+#[test]
 fn a_missing_file_is_one_finding_with_a_count() {
     let mut part = Part::new();
     let records = [("gone", 0, 4, Encoding::Raw), ("gone", 4, 4, Encoding::Raw)];
