@@ -58,6 +58,7 @@ ATTACKS: dict[str, tuple[bytes, set[str]]] = {
     "offset_three": (file({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8, 8]}}, 8), {"SP611"}),
     "shape_negative": (file({"a": tensor("F32", [-2], 0, 8)}, 8), {"SP104"}),
     "shape_product_wraps": (file({"a": tensor("F32", [2**32, 2**32], 0, 0)}), {"SP106"}),
+    "shape_product_wraps_before_a_zero": (file({"a": tensor("U8", [2**62, 4, 0], 0, 0)}), {"SP106"}),
     "shape_beyond_64_bits": (file({"a": tensor("U8", [2**63 + 2, 2], 0, 4)}, 4), {"SP106"}),
     "shape_of_booleans": (file({"a": tensor("F32", [True], 0, 4)}, 4), {"SP611"}),
     "shape_of_1000_dimensions": (file({"a": tensor("U8", [1] * 1000, 0, 1)}, 1), {"SP609"}),

@@ -243,6 +243,12 @@ impl Header {
             self.reserve(byte_offset, byte_length);
             return None;
         }
+        let product = |product: u64, &dim: &i64| product.checked_mul(u64::try_from(dim).ok()?);
+        if shape.contains(&0) && shape.iter().try_fold(1, product).is_none() {
+            // No elements, and yet the library, which multiplies from the left, refuses the file.
+            let reason = format!("the product of the dimensions of {shape:?} in front of the zero is beyond 64 bits");
+            self.findings.push(about(Code::ShapeOverflow).in_file(&self.path).with("reason", reason));
+        }
         let torch = DTYPES.iter().find(|&&(name, _)| name == dtype).map(|&(_, torch)| torch);
         let before = self.entries.last().map(|entry| &entry.dtype);
         let dtype = match (torch, before) {
