@@ -20,10 +20,12 @@ __all__ = [
     "diff_layouts",
     "finding_codes",
     "flat_range_to_chunks",
+    "megatron_backend",
     "orbax_step",
     "plan_cost",
     "plan_reads",
     "prove",
+    "read_dcp",
     "read_rows",
     "residue_salt",
     "residue_share",
@@ -39,6 +41,10 @@ _Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
 __version__: str
 
 def finding_codes() -> list[tuple[int, str]]: ...
+def megatron_backend(content: bytes) -> str | None: ...
+def read_dcp(
+    files: list[tuple[str, bytes]],
+) -> tuple[Part, tuple[Literal["torch", "tensorplay", "version only"], bool, bool, list[str]]]: ...
 def orbax_step(content: bytes) -> tuple[list[tuple[str, str]], bool]: ...
 
 @final

@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments are what Python hands over")]
 
 mod arrays;
+mod dcp;
 mod door;
 mod layout;
 mod part;
@@ -24,6 +25,8 @@ mod _core {
     #[allow(non_upper_case_globals, reason = "a dunder is the name Python gives it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    #[pymodule_export]
+    use crate::dcp::{megatron_backend, read_dcp};
     #[pymodule_export]
     use crate::layout::{OffsetIndex, chunk_faults, chunks_inside, shard_faults, shards_inside, slices};
     #[pymodule_export]

@@ -11,6 +11,8 @@ pub struct Limits {
     pub depth: usize,
     /// Chunks in one part; positions are 32-bit.
     pub chunks: usize,
+    /// Objects in one pickle, of twelve bytes each. A DCP checkpoint of 1e7 chunks has 1.2e8.
+    pub objects: usize,
     /// Dimensions of a tensor. NumPy stops at 64; no framework goes beyond.
     pub rank: usize,
     /// Bytes of one name (fqn, path). The longest real one seen has 64 KiB and was made to be long.
@@ -26,6 +28,7 @@ impl Limits {
         header_bytes: 100_000_000,
         depth: 256,
         chunks: 1 << 31,
+        objects: 1 << 28,
         rank: 64,
         name_bytes: 1 << 20,
         expansion: 1 << 12,

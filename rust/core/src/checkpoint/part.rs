@@ -169,6 +169,12 @@ impl Part {
         Self::default()
     }
 
+    /// A part of which nothing is known but why.
+    #[must_use]
+    pub fn refused(findings: Vec<Finding>) -> Self {
+        Self { findings, incomplete: true, ..Self::default() }
+    }
+
     /// Begin a tensor: chunks that are pushed from now on are its own.
     pub fn push_tensor(&mut self, fqn: &str, dtype: Dtype, shape: &[i64]) {
         let row = self.records.len();
@@ -215,6 +221,21 @@ impl Part {
         self.records.push(record);
         tensor.chunks.end = self.records.len();
         Ok(true)
+    }
+
+    /// Take the tensor that was begun last out again, with its chunks.
+    pub fn withdraw_tensor(&mut self) {
+        if let Some(tensor) = self.tensors.pop() {
+            self.offsets.truncate(tensor.first_coordinate);
+            self.sizes.truncate(tensor.first_coordinate);
+            self.positions.truncate(tensor.chunks.start);
+            self.records.truncate(tensor.chunks.start);
+        }
+    }
+
+    /// Say where the bytes of the chunk in a row of the columns are; what was said before, if anything.
+    pub fn place(&mut self, row: usize, record: Record) -> Option<Record> {
+        self.records.get_mut(row)?.replace(record)
     }
 
     /// The number of a file, giving it one when it is new.
@@ -265,6 +286,14 @@ impl Part {
         let offsets = Table::new(self.offsets.get(range.clone())?, tensor.chunks.len(), rank).ok()?;
         let sizes = Table::new(self.sizes.get(range)?, tensor.chunks.len(), rank).ok()?;
         Chunks::new(&tensor.shape, offsets, sizes).ok()
+    }
+
+    /// Offsets of one chunk, counted from the tensor's first, for a tensor of this part.
+    #[must_use]
+    pub fn offsets_of(&self, tensor: &Tensor, chunk: usize) -> Option<&[i64]> {
+        let rank = tensor.shape.len();
+        let first = tensor.first_coordinate.checked_add(chunk.checked_mul(rank)?)?;
+        self.offsets.get(first..first.checked_add(rank)?).filter(|_| chunk < tensor.chunks.len())
     }
 
     /// Position of each chunk in the metadata's own list, for a tensor of this part.
