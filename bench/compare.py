@@ -24,7 +24,7 @@ from jobs import Job, home_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-TABLES = ["protocol"]
+TABLES = ["protocol", "plans"]
 
 
 class Worker:

@@ -34,14 +34,13 @@ pub(crate) fn of_rows(py: Python<'_>, values: Vec<i64>, rows: usize, rank: usize
     PyArray1::from_vec(py, values).reshape([rows, rank])
 }
 
-/// Make an array of zeros, which the system hands out when they are written.
+/// Make an array to be written. NumPy asks for huge pages, and says so where memory does not hold it.
 pub(crate) fn column(py: Python<'_>, len: usize) -> PyResult<Column<'_>> {
-    // NumPy would panic: ask for the same memory and give it back.
-    Vec::<i64>::new().try_reserve_exact(len).map_err(raised::limit_exceeded)?;
-    Ok(PyArray1::zeros(py, len, false))
+    let empty = py.import("numpy")?.getattr("empty")?;
+    Ok(empty.call1((len, "int64")).map_err(raised::limit_exceeded)?.cast_into()?)
 }
 
-/// Make an array of zeros with `rows` rows.
+/// Make an array of `rows` rows to be written.
 pub(crate) fn rows(py: Python<'_>, rows: usize, rank: usize) -> PyResult<Rows<'_>> {
     column(py, rows.saturating_mul(rank))?.reshape([rows, rank])
 }
