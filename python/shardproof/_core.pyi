@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = [
     "chunks_inside",
     "chunks_to_flat_range",
     "diff_layouts",
+    "examine_archives",
     "finding_codes",
     "flat_range_to_chunks",
     "megatron_backend",
@@ -41,6 +42,9 @@ _Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
 __version__: str
 
 def finding_codes() -> list[tuple[int, str]]: ...
+def examine_archives(
+    part: Part, file: int, size: int, failed: list[tuple[str, int]], read: Callable[[int, int], bytes | None]
+) -> list[CoreRecord]: ...
 def megatron_backend(content: bytes) -> str | None: ...
 def read_dcp(
     files: list[tuple[str, bytes]],

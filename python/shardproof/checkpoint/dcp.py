@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from shardproof import _core
@@ -10,7 +11,7 @@ from shardproof.checkpoint.reader import NotJudged, PartReading, Reader, Reading
 from shardproof.findings import KINDS, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from shardproof.checkpoint.files import Files
 
@@ -75,10 +76,19 @@ class _Dcp:
         )
         return Reading(parts=[part], findings=findings)
 
-    def examine(self, part: PartReading, found: Sequence[Finding]) -> Iterable[Finding]:
-        """Look into the archives that the records are."""
-        del part, found
-        return ()
+    def examine(self, part: PartReading, found: Sequence[Finding]) -> Iterator[Finding]:
+        """Look into the archives that the records are: what they hold, and whether their checksums are right."""
+        failed = [
+            (finding.fqn, position)
+            for finding in found
+            if finding.fqn is not None and finding.code.startswith("SP4")
+            for position in finding.positions.first
+        ]
+        for number, path in enumerate(part.columns.files()):
+            if path in part.files:
+                read = partial(part.files.read, path)
+                for record in _core.examine_archives(part.columns, number, part.files.sizes[path], failed, read):
+                    yield Finding.from_core(record, part=part.name or None, directory=part.files.directory)
 
 
 def _backend(files: Files) -> tuple[str | None, list[Finding]]:

@@ -1,6 +1,7 @@
 //! `shardproof._core`: conversion, the interpreter lock, signals and errors. No geometry lives here.
 #![allow(clippy::needless_pass_by_value, reason = "arguments are what Python hands over")]
 
+mod archive;
 mod arrays;
 mod dcp;
 mod door;
@@ -25,6 +26,8 @@ mod _core {
     #[allow(non_upper_case_globals, reason = "a dunder is the name Python gives it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    #[pymodule_export]
+    use crate::archive::examine_archives;
     #[pymodule_export]
     use crate::dcp::{megatron_backend, read_dcp};
     #[pymodule_export]

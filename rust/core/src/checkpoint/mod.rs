@@ -1,5 +1,6 @@
 //! Metadata readers: bytes in, columns out, every cap in one place.
 
+pub mod archive;
 pub mod coverage;
 pub mod dcp;
 pub mod dcp_hf;

@@ -31,18 +31,8 @@ impl Document<'_> {
     /// The state of an instance of a class, if it is one.
     #[inline]
     pub(super) fn state_of(&self, handle: Handle) -> Option<(Role, Option<Handle>)> {
-        match self.arena.view(handle) {
-            View::Instance { class, state } => Some((self.role(class)?, state)),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    pub(super) fn role(&self, handle: Handle) -> Option<Role> {
-        match self.arena.view(handle) {
-            View::Global(global) => global.role(),
-            _ => None,
-        }
+        let (class, state) = self.arena.instance(handle)?;
+        Some((self.arena.role(class)?, state))
     }
 
     /// What a thing is, for a sentence.
@@ -71,10 +61,7 @@ impl Document<'_> {
     ) -> Result<[Option<Handle>; COUNT], Fault> {
         let mut found = [None; COUNT];
         let Some(state) = state else { return Ok(found) };
-        let View::Dict(items) = self.arena.view(state) else {
-            return Err(Fault::malformed(state, format!("attributes are {}, not a dict", self.noun(state))));
-        };
-        for (key, value) in items.pairs() {
+        let mut take = |key, value| {
             match names.iter().position(|&name| name == Some(key)).and_then(|number| found.get_mut(number)) {
                 Some(slot @ None) => *slot = Some(value),
                 Some(_) => {
@@ -82,6 +69,15 @@ impl Document<'_> {
                 }
                 None => foreign(key),
             }
+            Ok(())
+        };
+        if let Some(items) = self.arena.small_dict(state) {
+            let (pairs, _) = items.as_chunks();
+            pairs.iter().try_for_each(|&[key, value]| take(key, value))?;
+        } else if let View::Dict(items) = self.arena.view(state) {
+            items.pairs().try_for_each(|(key, value)| take(key, value))?;
+        } else {
+            return Err(Fault::malformed(state, format!("attributes are {}, not a dict", self.noun(state))));
         }
         Ok(found)
     }
@@ -90,7 +86,7 @@ impl Document<'_> {
     #[inline]
     pub(super) fn numbers(&self, handle: Handle, into: &mut Vec<i64>) -> Result<(), NotNumbers> {
         into.clear();
-        for (dimension, item) in self.listed(handle).map_err(NotNumbers::Wrong)?.enumerate() {
+        for (dimension, &item) in self.listed(handle).map_err(NotNumbers::Wrong)?.iter().enumerate() {
             match self.number(item) {
                 Some(Number::Small(number)) => into.push(number),
                 Some(Number::Beyond(value, negative)) => {
@@ -107,6 +103,9 @@ impl Document<'_> {
 
     #[inline]
     pub(super) fn number(&self, handle: Handle) -> Option<Number> {
+        if let Some(number) = handle.small_number() {
+            return Some(Number::Small(number.into()));
+        }
         match self.arena.view(handle) {
             View::Int(number) => Some(Number::Small(number)),
             View::Big(big) => Some(Number::Beyond(Big::value(big), big.is_negative())),
@@ -116,21 +115,16 @@ impl Document<'_> {
 
     /// The things in a `torch.Size` or in a tuple.
     #[inline]
-    fn listed(&self, handle: Handle) -> Result<Items<'_>, Fault> {
-        let tuple = match self.arena.view(handle) {
-            View::Call { callee, arguments, state: None, items: None } if self.role(callee) == Some(Role::Size) => {
-                match self.arena.view(arguments) {
-                    View::Tuple(mut arguments) => arguments.next().filter(|_| arguments.next().is_none()),
-                    _ => None,
-                }
-            }
-            View::Tuple(items) => return Ok(items),
-            _ => None,
+    fn listed(&self, handle: Handle) -> Result<&[Handle], Fault> {
+        let size = self.arena.call(handle).filter(|&(callee, _)| self.arena.role(callee) == Some(Role::Size));
+        let tuple = match size.map(|(_, arguments)| self.arena.tuple(arguments)) {
+            Some(Some(&[tuple])) => Some(tuple),
+            Some(_) => None,
+            None => Some(handle),
         };
-        match tuple.map(|tuple| self.arena.view(tuple)) {
-            Some(View::Tuple(items)) => Ok(items),
-            _ => Err(Fault::malformed(handle, format!("{} where a size belongs", self.noun(handle)))),
-        }
+        tuple
+            .and_then(|tuple| self.arena.tuple(tuple))
+            .ok_or_else(|| Fault::malformed(handle, format!("{} where a size belongs", self.noun(handle))))
     }
 
     /// The dtype in the properties of a tensor.
@@ -150,7 +144,7 @@ impl Document<'_> {
                 Ok(Dtype::named(path.rsplit_once('.').map_or(path.as_str(), |(_, name)| name)))
             }
             View::Global(global) if global.role().is_none() => Ok(Dtype::unknown(&self.arena.path(global))),
-            View::Instance { class, state: Some(state) } if self.role(class) == Some(Role::NumberedDtype) => {
+            View::Instance { class, state: Some(state) } if self.arena.role(class) == Some(Role::NumberedDtype) => {
                 match self.arena.view(state) {
                     View::Int(number) => {
                         Ok(numbered_dtype(number)

@@ -123,7 +123,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         let View::Instance { class, state } = document.arena.view(root) else {
             return self.other_root(root);
         };
-        if document.role(class) != Some(Role::Metadata) {
+        if document.arena.role(class) != Some(Role::Metadata) {
             return Err(Fault::malformed(root, format!("it is {}, not Metadata", document.noun(root))).into());
         }
         if let View::Global(global) = document.arena.view(class)

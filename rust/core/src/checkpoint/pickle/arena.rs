@@ -36,17 +36,19 @@ pub struct Arena<'a, R> {
 
 impl<'a, R: Copy> Arena<'a, R> {
     pub(super) fn new(input: &'a [u8], most_nodes: usize) -> Self {
-        let nodes = vec![
+        // Room as metadata of DCP needs it; what stays unused costs nothing.
+        let mut nodes = Vec::with_capacity(input.len() / 10);
+        nodes.extend([
             Node::new(Kind::None, 0, 0),
             Node::new(Kind::Bool, 0, 0),
             Node::new(Kind::Bool, 1, 0),
             Node::new(Kind::Tuple, 0, 0),
-        ];
+        ]);
         Self {
             input,
             decoded: Vec::new(),
             nodes,
-            pool: Vec::new(),
+            pool: Vec::with_capacity(input.len() / 5),
             segments: Vec::new(),
             makings: Vec::new(),
             globals: Vec::new(),
@@ -97,7 +99,7 @@ impl<'a, R: Copy> Arena<'a, R> {
     /// Look at a thing.
     #[must_use]
     pub fn view(&self, handle: Handle) -> View<'_, R> {
-        if let Some(number) = handle.number() {
+        if let Some(number) = handle.small_number() {
             return View::Int(number.into());
         }
         let Some(node) = usize::try_from(handle.word()).ok().and_then(|number| self.nodes.get(number)) else {
@@ -130,6 +132,54 @@ impl<'a, R: Copy> Arena<'a, R> {
                 items: making.items.present(),
             }),
             Kind::Persistent => View::Persistent(former),
+        }
+    }
+
+    /// Class and state of an instance.
+    #[inline]
+    #[must_use]
+    pub fn instance(&self, handle: Handle) -> Option<(Handle, Option<Handle>)> {
+        let node = self.node(handle).filter(|node| node.kind == Kind::Instance)?;
+        let [class, state] = node.content;
+        Some((class, state.present()))
+    }
+
+    /// Callee and arguments of a call whose result is left as it is.
+    #[inline]
+    #[must_use]
+    pub fn call(&self, handle: Handle) -> Option<(Handle, Handle)> {
+        let node = self.node(handle).filter(|node| node.kind == Kind::Call)?;
+        let [callee, arguments] = node.content;
+        Some((callee, arguments))
+    }
+
+    /// What a global is to the format.
+    #[inline]
+    #[must_use]
+    pub fn role(&self, handle: Handle) -> Option<R> {
+        let node = self.node(handle).filter(|node| node.kind == Kind::Global)?;
+        self.globals.get(usize::try_from(node.words().0).ok()?)?.role
+    }
+
+    /// The things in a tuple.
+    #[inline]
+    #[must_use]
+    pub fn tuple(&self, handle: Handle) -> Option<&[Handle]> {
+        let node = self.nodes.get(usize::try_from(handle.word()).ok()?)?;
+        match node.kind {
+            Kind::Single | Kind::Pair | Kind::Tuple => self.items(node).as_slice(),
+            _ => None,
+        }
+    }
+
+    /// Keys and values in turn of a dict that was filled at once.
+    #[inline]
+    #[must_use]
+    pub fn small_dict(&self, handle: Handle) -> Option<&[Handle]> {
+        let node = self.nodes.get(usize::try_from(handle.word()).ok()?)?;
+        match node.kind {
+            Kind::Dict | Kind::State => self.items(node).as_slice(),
+            _ => None,
         }
     }
 
@@ -331,6 +381,7 @@ impl<'a, R: Copy> Arena<'a, R> {
         Ok(())
     }
 
+    #[inline]
     fn items<'s>(&'s self, node: &'s Node) -> Items<'s> {
         let (first, second) = node.words();
         match node.kind {

@@ -1,4 +1,8 @@
 //! The bytes of a pickle, taken one argument at a time, never past a frame or the end.
+#![expect(
+    clippy::unnecessary_box_returns,
+    reason = "results that fit a register make following opcodes a third faster"
+)]
 
 use super::refusal::{Problem, Refusal};
 use crate::checkpoint::limits::Limits;
@@ -29,17 +33,18 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    pub(super) fn refuse(&self, problem: Problem) -> Refusal {
-        Refusal { byte_offset: self.opcode, problem }
+    #[cold]
+    pub(super) fn refuse(&self, problem: Problem) -> Box<Refusal> {
+        Box::new(Refusal { byte_offset: self.opcode, problem })
     }
 
-    pub(super) fn malformed(&self, reason: impl Into<String>) -> Refusal {
+    pub(super) fn malformed(&self, reason: impl Into<String>) -> Box<Refusal> {
         self.refuse(Problem::Malformed(reason.into()))
     }
 
     /// Take the next opcode.
     #[inline]
-    pub(super) fn opcode(&mut self) -> Result<u8, Refusal> {
+    pub(super) fn opcode(&mut self) -> Result<u8, Box<Refusal>> {
         if self.at == self.end {
             self.end = self.input.len();
         }
@@ -54,9 +59,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Take the next opcode if it is this one.
+    #[inline]
+    pub(super) fn follows(&mut self, opcode: u8) -> bool {
+        let follows = self.at < self.end && self.input.get(self.at) == Some(&opcode);
+        self.at = self.at.saturating_add(usize::from(follows));
+        follows
+    }
+
     /// Take as many bytes.
     #[inline]
-    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], Refusal> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], Box<Refusal>> {
         match self.at.checked_add(length) {
             Some(stop) if stop <= self.end => {
                 let taken = self.input.get(self.at..stop).unwrap_or_default();
@@ -69,13 +82,13 @@ impl<'a> Cursor<'a> {
 
     /// Take a number of bytes that is known beforehand.
     #[inline]
-    pub(super) fn array<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], Refusal> {
+    pub(super) fn array<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], Box<Refusal>> {
         let bytes = self.take(LENGTH)?;
         bytes.try_into().map_err(|_| self.short(LENGTH))
     }
 
     /// Take as many bytes as a length of up to 64 bits says.
-    pub(super) fn take_declared(&mut self, length: u64) -> Result<&'a [u8], Refusal> {
+    pub(super) fn take_declared(&mut self, length: u64) -> Result<&'a [u8], Box<Refusal>> {
         if length > Limits::DEFAULT.metadata_bytes {
             let total = self.input.len();
             return Err(self.malformed(format!("a length of {length} bytes in a file of {total}")));
@@ -84,7 +97,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Take a line, and leave out the newline that ends it.
-    pub(super) fn line(&mut self) -> Result<&'a [u8], Refusal> {
+    pub(super) fn line(&mut self) -> Result<&'a [u8], Box<Refusal>> {
         let rest = self.input.get(self.at..self.end).unwrap_or_default();
         let Some(length) = rest.iter().position(|&byte| byte == b'\n') else {
             return Err(self.short(rest.len().saturating_add(1)));
@@ -95,7 +108,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Begin a frame: arguments must not reach past its end.
-    pub(super) fn frame(&mut self, length: u64) -> Result<(), Refusal> {
+    pub(super) fn frame(&mut self, length: u64) -> Result<(), Box<Refusal>> {
         if self.end < self.input.len() {
             return Err(self.malformed("a frame begins inside a frame"));
         }
@@ -112,7 +125,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    fn short(&self, length: usize) -> Refusal {
+    fn short(&self, length: usize) -> Box<Refusal> {
         let left = self.end.saturating_sub(self.at);
         if self.end < self.input.len() {
             return self.malformed(format!("an argument of {length} bytes, the frame ends after {left}"));

@@ -1,4 +1,8 @@
 //! Follows the opcodes of a pickle, building what they describe and doing nothing of it.
+#![expect(
+    clippy::unnecessary_box_returns,
+    reason = "results that fit a register make following opcodes a third faster"
+)]
 
 use super::arena::Arena;
 use super::cursor::Cursor;
@@ -51,7 +55,8 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
             stack: Vec::new(),
             marks: Vec::new(),
             floor: 0,
-            memo: Vec::new(),
+            // Room as metadata of DCP needs it; what stays unused costs nothing.
+            memo: Vec::with_capacity(input.len() / 8),
             known: hashbrown::HashMap::default(),
             names,
             options,
@@ -73,7 +78,7 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
             followed = self.follow();
         }
         self.arena.length = self.cursor.at();
-        Ok((self.arena, followed.err()))
+        Ok((self.arena, followed.err().map(|refusal| *refusal)))
     }
 
     /// Follow the opcodes until things have been made, and answer where. Handles come in ascending order.
@@ -91,18 +96,22 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
 
     /// Follow one opcode; whether another one comes.
     #[inline]
-    fn follow(&mut self) -> Result<bool, Refusal> {
+    fn follow(&mut self) -> Result<bool, Box<Refusal>> {
         let code = self.cursor.opcode()?;
         if code == opcode::STOP {
             self.arena.root = self.pop()?;
             return Ok(false);
         }
         self.step(code)?;
+        // Nearly everything is remembered as soon as it is made.
+        if self.cursor.follows(opcode::MEMOIZE) {
+            self.put(self.memo.len())?;
+        }
         Ok(true)
     }
 
     #[inline]
-    fn step(&mut self, code: u8) -> Result<(), Refusal> {
+    fn step(&mut self, code: u8) -> Result<(), Box<Refusal>> {
         match code {
             opcode::MEMOIZE => self.put(self.memo.len())?,
             opcode::BINGET => {
@@ -179,7 +188,7 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
     }
 
     /// What hardly any metadata needs.
-    fn step_rarely(&mut self, code: u8) -> Result<(), Refusal> {
+    fn step_rarely(&mut self, code: u8) -> Result<(), Box<Refusal>> {
         match code {
             opcode::PROTO => {
                 let [version] = self.cursor.array()?;
@@ -230,13 +239,13 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
     }
 
     #[inline]
-    fn push(&mut self, handle: Handle) -> Result<(), Refusal> {
+    fn push(&mut self, handle: Handle) -> Result<(), Box<Refusal>> {
         self.stack.push(handle);
         self.height()
     }
 
     #[inline]
-    fn height(&self) -> Result<(), Refusal> {
+    fn height(&self) -> Result<(), Box<Refusal>> {
         if self.stack.len().max(self.marks.len()) > self.limits.objects {
             return Err(self.too_many());
         }
@@ -244,7 +253,7 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
     }
 
     #[inline]
-    fn made(&mut self, handle: Result<Handle, Full>) -> Result<(), Refusal> {
+    fn made(&mut self, handle: Result<Handle, Full>) -> Result<(), Box<Refusal>> {
         match handle {
             Ok(handle) => self.push(handle),
             Err(Full) => Err(self.too_many()),
@@ -252,12 +261,12 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
     }
 
     #[cold]
-    fn too_many(&self) -> Refusal {
+    fn too_many(&self) -> Box<Refusal> {
         self.cursor.refuse(Problem::TooLarge(format!("more than {} objects", self.limits.objects)))
     }
 
     #[inline]
-    fn pop(&mut self) -> Result<Handle, Refusal> {
+    fn pop(&mut self) -> Result<Handle, Box<Refusal>> {
         if self.stack.len() > self.floor {
             self.stack.pop().ok_or_else(|| self.underflow())
         } else {
@@ -266,25 +275,25 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
     }
 
     #[inline]
-    fn top(&self) -> Result<Handle, Refusal> {
+    fn top(&self) -> Result<Handle, Box<Refusal>> {
         self.stack.get(self.floor..).and_then(|above| above.last()).copied().ok_or_else(|| self.underflow())
     }
 
     #[cold]
-    fn underflow(&self) -> Refusal {
+    fn underflow(&self) -> Box<Refusal> {
         self.cursor.malformed("the stack has too few values for this opcode")
     }
 
     /// Take the last mark away; where on the stack it was.
     #[inline]
-    fn mark(&mut self) -> Result<usize, Refusal> {
+    fn mark(&mut self) -> Result<usize, Box<Refusal>> {
         let start = self.marks.pop().ok_or_else(|| self.cursor.malformed("no MARK was set"))?;
         self.floor = self.marks.last().copied().unwrap_or_default();
         Ok(start)
     }
 
     #[inline]
-    fn put(&mut self, number: usize) -> Result<(), Refusal> {
+    fn put(&mut self, number: usize) -> Result<(), Box<Refusal>> {
         let top = self.top()?;
         match self.memo.get_mut(number) {
             Some(entry) => *entry = top,
@@ -293,7 +302,7 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
         Ok(())
     }
 
-    fn put_at(&mut self, number: u64) -> Result<(), Refusal> {
+    fn put_at(&mut self, number: u64) -> Result<(), Box<Refusal>> {
         // Writers number entries without gaps, and every one of them takes a byte at least.
         let most = self.cursor.at().saturating_add(SPARE);
         let number = usize::try_from(number).ok().filter(|&number| number < most).ok_or_else(|| {
@@ -307,7 +316,7 @@ impl<'a, 'l, R: Copy> Machine<'a, 'l, R> {
     }
 
     #[inline]
-    fn get(&mut self, number: u64) -> Result<(), Refusal> {
+    fn get(&mut self, number: u64) -> Result<(), Box<Refusal>> {
         let entry = usize::try_from(number).ok().and_then(|number| self.memo.get(number)).copied();
         match entry.and_then(Handle::present) {
             Some(handle) => self.push(handle),

@@ -32,9 +32,10 @@ impl Handle {
         if bits >> 30 == 0 || bits >> 30 == 3 { Some(Self(bits | Self::INLINE)) } else { None }
     }
 
-    /// The number that the handle is.
+    /// The number that the handle is itself, if it is one of up to 31 bits.
     #[inline]
-    pub(super) const fn number(self) -> Option<i32> {
+    #[must_use]
+    pub const fn small_number(self) -> Option<i32> {
         if self.0 & Self::INLINE == 0 { None } else { Some((self.0 << 1).cast_signed() >> 1) }
     }
 

@@ -9,7 +9,7 @@ use crate::checkpoint::pickle::refusal::{Problem, Refusal};
 
 impl<R: Copy> Machine<'_, '_, R> {
     /// Opcodes that name something or ask for it.
-    pub(super) fn call_opcode(&mut self, code: u8) -> Result<(), Refusal> {
+    pub(super) fn call_opcode(&mut self, code: u8) -> Result<(), Box<Refusal>> {
         match code {
             opcode::GLOBAL => {
                 let (module, name) = (self.line_text()?, self.line_text()?);
@@ -58,7 +58,7 @@ impl<R: Copy> Machine<'_, '_, R> {
         Ok(())
     }
 
-    pub(super) fn global(&mut self, module: Handle, name: Handle) -> Result<(), Refusal> {
+    pub(super) fn global(&mut self, module: Handle, name: Handle) -> Result<(), Box<Refusal>> {
         if let Some(&handle) = self.known.get(&(module, name)) {
             return self.push(handle);
         }
@@ -85,7 +85,8 @@ impl<R: Copy> Machine<'_, '_, R> {
 
     #[inline]
     pub(super) fn global_of(&self, handle: Handle) -> Option<usize> {
-        let node = self.arena.node(handle).filter(|node| handle.number().is_none() && node.kind == Kind::Global)?;
+        let node =
+            self.arena.node(handle).filter(|node| handle.small_number().is_none() && node.kind == Kind::Global)?;
         usize::try_from(node.words().0).ok()
     }
 
@@ -108,14 +109,14 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn call(&mut self, callee: Handle, arguments: Handle) -> Result<(), Refusal> {
+    pub(super) fn call(&mut self, callee: Handle, arguments: Handle) -> Result<(), Box<Refusal>> {
         let measure = self.bear(self.measure(&[callee, arguments]))?;
         let handle = self.arena.add(Kind::Call, [callee, arguments], measure);
         self.made(handle)
     }
 
     /// Call with everything from a place on the stack on, and the mark below it gone.
-    pub(super) fn call_from(&mut self, callee: Handle, start: usize) -> Result<(), Refusal> {
+    pub(super) fn call_from(&mut self, callee: Handle, start: usize) -> Result<(), Box<Refusal>> {
         self.does(callee, Deed::Called);
         self.tuple(self.stack.len().saturating_sub(start))?;
         let arguments = self.pop()?;
@@ -123,7 +124,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn reduce(&mut self, callee: Handle, arguments: Handle) -> Result<(), Refusal> {
+    pub(super) fn reduce(&mut self, callee: Handle, arguments: Handle) -> Result<(), Box<Refusal>> {
         match self.uses(callee) {
             Uses::Callable | Uses::Factory | Uses::Mapping => self.call(callee, arguments),
             Uses::Reconstructor => match self.arena.view(arguments) {
@@ -143,7 +144,7 @@ impl<R: Copy> Machine<'_, '_, R> {
         }
     }
 
-    pub(super) fn instantiate(&mut self) -> Result<(), Refusal> {
+    pub(super) fn instantiate(&mut self) -> Result<(), Box<Refusal>> {
         let arguments = self.pop()?;
         let class = self.pop()?;
         if arguments != Handle::EMPTY_TUPLE {
@@ -154,7 +155,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn instance(&mut self, class: Handle) -> Result<(), Refusal> {
+    pub(super) fn instance(&mut self, class: Handle) -> Result<(), Box<Refusal>> {
         if self.uses(class) != Uses::Class {
             let named = self.global_of(class).is_some_and(|number| {
                 self.arena.globals.get(number).is_some_and(|global| global.uses == Uses::Unknown)
@@ -165,17 +166,17 @@ impl<R: Copy> Machine<'_, '_, R> {
         self.made(handle)
     }
 
-    pub(super) fn persistent(&mut self, id: Handle) -> Result<(), Refusal> {
+    pub(super) fn persistent(&mut self, id: Handle) -> Result<(), Box<Refusal>> {
         let measure = self.bear(self.measure(&[id]))?;
         let handle = self.arena.add(Kind::Persistent, [id, Handle::ABSENT], measure);
         self.made(handle)
     }
 
     #[inline]
-    pub(super) fn build(&mut self) -> Result<(), Refusal> {
+    pub(super) fn build(&mut self) -> Result<(), Box<Refusal>> {
         let state = self.pop()?;
         let object = self.top()?;
-        let node = self.arena.node(object).filter(|_| object.number().is_none());
+        let node = self.arena.node(object).filter(|_| object.small_number().is_none());
         let node = node.ok_or_else(|| self.cursor.malformed("a number is built"))?;
         let [class, second] = node.content;
         let plain = self.freeze(state);
@@ -214,7 +215,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     /// Whether a state is plain attributes, which Python sets itself; from then on it must not change.
     #[inline]
     pub(super) fn freeze(&mut self, state: Handle) -> bool {
-        if state.number().is_some() {
+        if state.small_number().is_some() {
             return false;
         }
         match self.arena.node_mut(state) {

@@ -13,7 +13,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn bear(&self, measure: Measure) -> Result<Measure, Refusal> {
+    pub(super) fn bear(&self, measure: Measure) -> Result<Measure, Box<Refusal>> {
         if measure.depth > self.most_depth {
             return Err(self.cursor.refuse(Problem::TooDeep(self.most_depth.into())));
         }
@@ -25,14 +25,14 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn container(&mut self, kind: Kind) -> Result<(), Refusal> {
+    pub(super) fn container(&mut self, kind: Kind) -> Result<(), Box<Refusal>> {
         let handle = self.arena.add_words(kind, 0, 0);
         self.made(handle)
     }
 
     /// Make a tuple of the last values on the stack.
     #[inline]
-    pub(super) fn tuple(&mut self, length: usize) -> Result<(), Refusal> {
+    pub(super) fn tuple(&mut self, length: usize) -> Result<(), Box<Refusal>> {
         let start = self.stack.len().checked_sub(length).filter(|&start| start >= self.floor);
         let items = start.and_then(|start| self.stack.get(start..)).ok_or_else(|| self.underflow())?;
         let measure = self.bear(self.measure(items))?;
@@ -51,7 +51,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     /// Make a list, dict or frozen set of everything above the mark.
-    pub(super) fn gather(&mut self, kind: Kind) -> Result<(), Refusal> {
+    pub(super) fn gather(&mut self, kind: Kind) -> Result<(), Box<Refusal>> {
         let start = self.mark()?;
         self.container(kind)?;
         let made = self.pop()?;
@@ -61,22 +61,22 @@ impl<R: Copy> Machine<'_, '_, R> {
 
     /// Put everything above the mark into the container below it.
     #[inline]
-    pub(super) fn add_from_mark(&mut self, kind: Kind) -> Result<(), Refusal> {
+    pub(super) fn add_from_mark(&mut self, kind: Kind) -> Result<(), Box<Refusal>> {
         let start = self.mark()?;
         self.add_from(start, kind)
     }
 
-    pub(super) fn add_last(&mut self, length: usize, kind: Kind) -> Result<(), Refusal> {
+    pub(super) fn add_last(&mut self, length: usize, kind: Kind) -> Result<(), Box<Refusal>> {
         let start = self.stack.len().checked_sub(length).filter(|&start| start >= self.floor);
         let start = start.ok_or_else(|| self.underflow())?;
         self.add_from(start, kind)
     }
 
     #[inline]
-    pub(super) fn add_from(&mut self, start: usize, kind: Kind) -> Result<(), Refusal> {
+    pub(super) fn add_from(&mut self, start: usize, kind: Kind) -> Result<(), Box<Refusal>> {
         let below = start.checked_sub(1).filter(|&below| below >= self.floor);
         let into = below.and_then(|below| self.stack.get(below)).copied().ok_or_else(|| self.underflow())?;
-        let found = self.arena.node(into).filter(|_| into.number().is_none()).map(|node| node.kind);
+        let found = self.arena.node(into).filter(|_| into.small_number().is_none()).map(|node| node.kind);
         match (kind, found) {
             (Kind::Dict, Some(Kind::Dict | Kind::LongDict))
             | (Kind::List, Some(Kind::List | Kind::LongList))
@@ -92,7 +92,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn fill(&mut self, into: Handle, start: usize, pairs: bool) -> Result<(), Refusal> {
+    pub(super) fn fill(&mut self, into: Handle, start: usize, pairs: bool) -> Result<(), Box<Refusal>> {
         let items = self.stack.get(start..).unwrap_or_default();
         if pairs && !items.len().is_multiple_of(2) {
             return Err(self.cursor.malformed("a key without a value"));
@@ -109,7 +109,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     /// Put items into what a call would return.
-    pub(super) fn add_to_object(&mut self, into: Handle, start: usize, kind: Kind) -> Result<(), Refusal> {
+    pub(super) fn add_to_object(&mut self, into: Handle, start: usize, kind: Kind) -> Result<(), Box<Refusal>> {
         let Some(node) = self.arena.node(into) else { return Err(self.underflow()) };
         let [callee, arguments] = node.content;
         let mapping = matches!(node.kind, Kind::Call | Kind::Made) && self.uses(callee) == Uses::Mapping;
@@ -143,7 +143,7 @@ impl<R: Copy> Machine<'_, '_, R> {
         node: Node,
         callee: Handle,
         second: Handle,
-    ) -> Result<Handle, Refusal> {
+    ) -> Result<Handle, Box<Refusal>> {
         if node.kind == Kind::Made {
             return Ok(second);
         }
@@ -157,7 +157,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn pair(&mut self, first: Handle, second: Handle) -> Result<Handle, Refusal> {
+    pub(super) fn pair(&mut self, first: Handle, second: Handle) -> Result<Handle, Box<Refusal>> {
         let measure = self.bear(self.measure(&[first, second]))?;
         self.arena.add(Kind::Pair, [first, second], measure).map_err(|Full| self.too_many())
     }

@@ -7,7 +7,7 @@ use crate::checkpoint::pickle::{escape, number, opcode};
 
 impl<R: Copy> Machine<'_, '_, R> {
     /// Opcodes that hold a text or bytes.
-    pub(super) fn text_opcode(&mut self, code: u8) -> Result<(), Refusal> {
+    pub(super) fn text_opcode(&mut self, code: u8) -> Result<(), Box<Refusal>> {
         match code {
             opcode::BINUNICODE8 => {
                 let length = u64::from_le_bytes(self.cursor.array()?);
@@ -54,7 +54,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     /// Opcodes that hold a number.
-    pub(super) fn number_opcode(&mut self, code: u8) -> Result<(), Refusal> {
+    pub(super) fn number_opcode(&mut self, code: u8) -> Result<(), Box<Refusal>> {
         match code {
             opcode::LONG1 => {
                 let [length] = self.cursor.array()?;
@@ -84,12 +84,12 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     #[inline]
-    pub(super) fn int(&mut self, number: i64) -> Result<(), Refusal> {
+    pub(super) fn int(&mut self, number: i64) -> Result<(), Box<Refusal>> {
         let handle = self.arena.add_int(number);
         self.made(handle)
     }
 
-    pub(super) fn long(&mut self, length: u64) -> Result<(), Refusal> {
+    pub(super) fn long(&mut self, length: u64) -> Result<(), Box<Refusal>> {
         let bytes = self.cursor.take_declared(length)?;
         if let Some(number) = number::small(bytes) {
             return self.int(number);
@@ -99,7 +99,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     /// INT or LONG: decimal digits, or one of the two truth values.
-    pub(super) fn decimal(&mut self, code: u8) -> Result<(), Refusal> {
+    pub(super) fn decimal(&mut self, code: u8) -> Result<(), Box<Refusal>> {
         let line = self.cursor.line()?;
         let end = self.cursor.at().saturating_sub(1);
         let digits = match line {
@@ -127,14 +127,14 @@ impl<R: Copy> Machine<'_, '_, R> {
         end.saturating_sub(length)..end
     }
 
-    pub(super) fn bytes(&mut self, kind: Kind, length: u64) -> Result<(), Refusal> {
+    pub(super) fn bytes(&mut self, kind: Kind, length: u64) -> Result<(), Box<Refusal>> {
         let bytes = self.cursor.take_declared(length)?;
         let handle = self.arena.add_range(kind, &self.taken(bytes.len()));
         self.made(handle)
     }
 
     #[inline]
-    pub(super) fn text(&mut self, length: u64) -> Result<(), Refusal> {
+    pub(super) fn text(&mut self, length: u64) -> Result<(), Box<Refusal>> {
         let text = self.cursor.take_declared(length)?;
         if !escape::is_text(text) {
             return Err(self.cursor.malformed("a text that is not UTF-8"));
@@ -144,7 +144,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     /// Text of protocols 0 to 2, which Python takes for ASCII.
-    pub(super) fn ascii(&mut self, text: Option<&[u8]>) -> Result<(), Refusal> {
+    pub(super) fn ascii(&mut self, text: Option<&[u8]>) -> Result<(), Box<Refusal>> {
         let text = text.ok_or_else(|| self.cursor.malformed("a text without quotes"))?;
         if !text.is_ascii() {
             return Err(self.cursor.malformed("a text that is not ASCII"));
@@ -154,7 +154,7 @@ impl<R: Copy> Machine<'_, '_, R> {
     }
 
     /// A line as text that is not on the stack.
-    pub(super) fn line_text(&mut self) -> Result<Handle, Refusal> {
+    pub(super) fn line_text(&mut self) -> Result<Handle, Box<Refusal>> {
         let line = self.cursor.line()?;
         if !escape::is_text(line) {
             return Err(self.cursor.malformed("a name that is not UTF-8"));
