@@ -71,9 +71,17 @@ class Tensor:
         return self._columns.chunks(self._number)[2]
 
     @property
+    def records(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Number of each chunk's file (-1 where no record exists), first byte and number of bytes.
+
+        Files are numbered as `Part.paths` lists them.
+        """
+        return self._columns.records(self._number)
+
+    @property
     def storage(self) -> Storage:
         """Where the bytes of the chunks are."""
-        numbers, byte_offsets, byte_lengths = self._columns.records(self._number)
+        numbers, byte_offsets, byte_lengths = self.records
         paths = self._columns.files()
         named = tuple(None if number < 0 else paths[number] for number in numbers.tolist())
         return Storage(named, byte_offsets, byte_lengths)
@@ -131,6 +139,11 @@ class Part:
         if self._tensors is None:
             self._tensors = _Tensors(self._reading.columns)
         return self._tensors
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Recorded paths of the files that hold chunks, by number."""
+        return tuple(self._reading.columns.files())
 
     @property
     def blobs(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ __all__ = ["main"]
 
 _COMMANDS: Final = {
     "check": "Prove that checkpoints are whole, or say what is wrong.",
+    "show": "List the tensors of a checkpoint and how they are cut.",
     "explain": "Explain a finding: what it means, why it matters, what to do.",
     "formats": "List the formats that can be read.",
 }
@@ -55,6 +56,7 @@ def shardproof() -> None:
     \b
     shardproof check runs/step-1000          is it whole? exit status 0, 1 or 2
     shardproof check --deep runs/step-1000   look into the stored records too
+    shardproof show runs/step-1000           tensors, and how each is cut
     shardproof explain SP301                 what does that finding mean?
     """
 
