@@ -104,7 +104,32 @@ def test_words_are_read_and_written_alike():
     assert parse_mesh("16x2x1") == (16, 2, 1)
 
 
-@pytest.mark.parametrize("word", ["", "S", "S-1", "P", "SS0", "SS0/0", "S0/2", "R1", "s0"])
+def test_what_torch_prints_of_placements_is_read():
+    short = "S(0), R, _S(1, 4)"
+    long = "Shard(dim=0), Replicate(), _StridedShard(dim=1, sf=4)"
+    assert parse_placements(short) == parse_placements(long) == (Shard(0), Replicate(), StridedShard(1, 4))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "S(0",
+        "Shard(0",
+        "_S(0)",
+        "_S(0, 0)",
+        "S(0, 2)",
+        "P(sum)",
+        "",
+        "S",
+        "S-1",
+        "P",
+        "SS0",
+        "SS0/0",
+        "S0/2",
+        "R1",
+        "s0",
+    ],
+)
 def test_a_word_that_is_no_placement_is_named_with_its_position(word):
     with pytest.raises(InvalidInput, match="placement 1"):
         parse_placements(f"R,{word}")

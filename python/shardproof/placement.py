@@ -65,7 +65,16 @@ class StridedShard:
 
 Placement: TypeAlias = Replicate | Shard | StridedShard
 
-_WORD = re.compile(r"R|S(?P<dim>\d+)|SS(?P<strided>\d+)/(?P<factor>\d+)")
+_WORDS: tuple[tuple[re.Pattern[str], type[Placement]], ...] = (
+    (re.compile(r"R|Replicate\(\)"), Replicate),
+    (re.compile(r"S(\d+)|(?:S|Shard)\((?:dim=)?(\d+)\)"), Shard),
+    (
+        re.compile(r"SS(\d+)/0*([1-9]\d*)|(?:_S|_StridedShard)\((?:dim=)?(\d+), *(?:sf=|split_factor=)?0*([1-9]\d*)\)"),
+        StridedShard,
+    ),
+)
+"""Ways to write a placement, ours and those in which torch prints it, with the numbers that it takes."""
+_BETWEEN = re.compile(r",(?![^()]*\))")
 
 
 def parse_placements(text: str) -> tuple[Placement, ...]:
@@ -74,7 +83,8 @@ def parse_placements(text: str) -> tuple[Placement, ...]:
     Parameters
     ----------
     text
-        ``R`` replicates, ``S0`` shards dimension 0, ``SS0/2`` shards dimension 0 with a split factor of 2.
+        ``R`` replicates, ``S0`` shards dimension 0, ``SS0/2`` shards dimension 0 with a split factor of 2. What torch
+        prints is read too: ``S(0)``, ``Shard(dim=0)``, ``_S(0, 2)``, ``_StridedShard(dim=0, sf=2)``, ``Replicate()``.
 
     Raises
     ------
@@ -85,20 +95,18 @@ def parse_placements(text: str) -> tuple[Placement, ...]:
     --------
     >>> parse_placements("S0,R,SS1/4")
     (Shard(dim=0), Replicate(), StridedShard(dim=1, split_factor=4))
+    >>> parse_placements("S(0), _S(0, 2)")
+    (Shard(dim=0), StridedShard(dim=0, split_factor=2))
     """
-    placements: list[Placement] = []
-    for position, word in enumerate(text.split(",")):
-        match = _WORD.fullmatch(word.strip())
-        if match is None or match["factor"] in {"0", "00"}:
-            msg = f"placement {position}: {word.strip()!r} is none of R, S<dim>, SS<dim>/<split factor>"
-            raise InvalidInput(msg)
-        if match["strided"] is not None:
-            placements.append(StridedShard(int(match["strided"]), int(match["factor"])))
-        elif match["dim"] is not None:
-            placements.append(Shard(int(match["dim"])))
-        else:
-            placements.append(Replicate())
-    return tuple(placements)
+    return tuple(_placement(position, word.strip()) for position, word in enumerate(_BETWEEN.split(text)))
+
+
+def _placement(position: int, word: str) -> Placement:
+    for pattern, kind in _WORDS:
+        if match := pattern.fullmatch(word):
+            return kind(*(int(number) for number in match.groups() if number is not None))
+    msg = f"placement {position}: {word!r} is none of R, S<dim>, SS<dim>/<split factor>"
+    raise InvalidInput(msg)
 
 
 def parse_mesh(text: str) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -171,19 +172,60 @@ class ReadPlan(Sequence[Read]):
         >>> cost.reads, cost.runs, cost.longest_run, int(cost.sources.max())
         (64, 512, 32, 8)
         """
+        (cost,) = self.costs(itemsize, [len(self.wanted)])
+        return cost
+
+    def costs(self, itemsize: int, groups: Sequence[int]) -> list[PlanCost]:
+        """Add up what executing each part of the plan amounts to, as `cost` does for all of it.
+
+        Parameters
+        ----------
+        itemsize
+            Bytes of an element.
+        groups
+            How many wanted chunks each part is for, in their order.
+
+        Returns
+        -------
+        list of PlanCost
+            One for each group; `PlanCost.sources` is about the wanted chunks of the group.
+
+        Raises
+        ------
+        InvalidInput
+            If `itemsize` is not positive, the groups are not all of the wanted chunks, or the elements are 2^128 or
+            more.
+
+        Examples
+        --------
+        >>> saved = ChunkLayout((8,), [(0,), (5,)], [(5,), (3,)])
+        >>> wanted = ChunkLayout((8,), [(0,), (4,), (6,)], [(4,), (2,), (2,)])
+        >>> [cost.reads for cost in plan_reads(saved, wanted).costs(4, groups=[1, 2])]
+        [1, 3]
+        """
         itemsize = operator.index(itemsize)
         if itemsize < 1:
             msg = f"itemsize is {itemsize}, not a positive number of bytes"
             raise InvalidInput(msg)
-        elements, runs, shortest, longest = _core.plan_cost(self.saved.sizes, self.saved_positions, self.lengths)
-        return PlanCost(
-            reads=len(self),
-            bytes=elements * itemsize,
-            runs=runs,
-            shortest_run=shortest * itemsize,
-            longest_run=longest * itemsize,
-            sources=np.bincount(self.wanted_positions, minlength=len(self.wanted)),
+        chunks = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(groups, np.int64))))
+        if chunks[-1] != len(self.wanted) or (np.diff(chunks) < 0).any():
+            msg = f"groups of {int(chunks[-1])} chunks in all do not make up {len(self.wanted)} wanted chunks"
+            raise InvalidInput(msg)
+        sources = np.bincount(self.wanted_positions, minlength=len(self.wanted))
+        rows = np.searchsorted(self.wanted_positions, chunks).tolist()
+        return [
+            self._cost(itemsize, slice(*of_rows), sources[slice(*of_chunks)])
+            for of_rows, of_chunks in zip(itertools.pairwise(rows), itertools.pairwise(chunks.tolist()), strict=True)
+        ]
+
+    def _cost(self, itemsize: int, rows: slice, sources: Column) -> PlanCost:
+        reads = rows.stop - rows.start
+        if not reads:
+            return PlanCost(0, 0, 0, 0, 0, sources)
+        elements, runs, shortest, longest = _core.plan_cost(
+            self.saved.sizes, self.saved_positions[rows], self.lengths[rows]
         )
+        return PlanCost(reads, elements * itemsize, runs, shortest * itemsize, longest * itemsize, sources)
 
     def __repr__(self) -> str:
         return f"<ReadPlan: {len(self)} reads from {len(self.saved)} chunks into {len(self.wanted)}>"

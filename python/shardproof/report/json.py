@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from shardproof.checkpoint.check import CheckReport
 
-__all__ = ["VERSION", "as_dict", "render"]
+__all__ = ["VERSION", "as_dict", "finding_as_dict", "render"]
 
 VERSION: Final = 1
 """Version of the schema; a member may be added without a new one."""
@@ -36,11 +36,12 @@ def as_dict(report: CheckReport) -> dict[str, Any]:
         "deep": report.deep,
         "not_judged": [entry._asdict() for entry in report.not_judged],
         "counts": dict(sorted(report.findings.counts.items())),
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [finding_as_dict(finding) for finding in report.findings],
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_as_dict(finding: Finding) -> dict[str, Any]:
+    """Make of a finding what JSON can hold."""
     box = finding.box
     span = finding.byte_range
     return {

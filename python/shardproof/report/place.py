@@ -24,7 +24,8 @@ def printable(text: str) -> str:
 
 def count(number: int, noun: str) -> str:
     """Put a number and a noun together."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    plural = "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
 def size(byte_length: int) -> str:
