@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from importlib.resources import files as resources
@@ -152,7 +154,17 @@ def test_formats_are_listed(command):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["-h"], ["check", "-h"], ["explain", "--help"], ["formats", "-h"], ["--version"]]
+    "arguments",
+    [
+        ["-h"],
+        ["check", "-h"],
+        ["show", "-h"],
+        ["plan", "-h"],
+        ["diff", "-h"],
+        ["explain", "--help"],
+        ["formats", "-h"],
+        ["--version"],
+    ],
 )
 def test_help_is_there_for_every_command(command, arguments):
     status, out, err = command(*arguments)
@@ -192,3 +204,26 @@ def test_a_check_imports_neither_numpy_nor_a_framework():
         "print(sorted({'numpy', 'torch', 'jax', 'rich', 'fsspec', 'shardproof.layout'} & set(sys.modules)))\n"
     )
     assert shell("-c", script).stdout.splitlines()[-1] == "[]"
+
+
+def test_help_and_errors_of_any_command_import_no_numpy():
+    script = (
+        "import sys\n"
+        "from shardproof.cli import _COMMANDS, run\n"
+        "for command in _COMMANDS: assert run([command, '-h']) == 0\n"
+        "for command in (['show', 'no'], ['diff', 'no', 'no']): assert run(command) == 2\n"
+        "print(len(_COMMANDS), sorted({'numpy', 'shardproof.layout'} & set(sys.modules)))\n"
+    )
+    assert re.fullmatch(r"\d \[\]", shell("-c", script).stdout.splitlines()[-1])
+
+
+def test_the_readme_shows_what_the_commands_print():
+    text = (samples.HERE.parent / "README.md").read_text()
+    shown = re.findall(r"```console\n(\$ shardproof (?:show|plan|diff) .*?)```", text, re.DOTALL)
+    assert len(shown) == 3
+    for block in shown:
+        line, _, expected = block.partition("\n")
+        arguments = shlex.split(line.removeprefix("$ shardproof "))
+        done = shell("-m", "shardproof", *arguments, cwd=samples.HERE.parent)
+        assert done.stdout == expected
+        assert done.stderr == ""

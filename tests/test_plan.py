@@ -259,5 +259,9 @@ def test_two_parts_with_one_tensor_are_not_planned_together(plan):
     both = samples.OWN / "torch_dcp_hf" / "w4_uneven_consolidated_t214"
     status, _, err = plan(both, "--mesh", "2", "--placements", "S0")
     assert status == 2
-    assert "name the directory of the one that is loaded" in err
-    assert plan(both / "sharded", "--mesh", "2", "--placements", "S0")[0] == 0
+    assert "choose the part that is loaded (on the command line with --part)" in err
+    for part in ("sharded", "consolidated"):
+        status, out, _ = plan(both, "--part", part, "--mesh", "2", "--placements", "S0", "--format", "json")
+        assert status == 0
+        assert json.loads(out)["tensors"] == 3
+    assert "there are consolidated, sharded" in plan(both, "--part", "x", "--mesh", "2", "--placements", "S0")[2]

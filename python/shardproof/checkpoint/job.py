@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shardproof.checkpoint.model import Checkpoint, Part, Tensor
 
-__all__ = ["Job", "LikeJob", "MeshJob", "Wanted"]
+__all__ = ["Job", "LikeJob", "MeshJob", "Wanted", "owner_of"]
 
 Column: TypeAlias = "NDArray[np.int64]"
 
@@ -185,7 +185,7 @@ class LikeJob:
         names: dict[str, int] = {}
         self._owners: dict[str, Column] = {}
         for part in checkpoint.parts.values():
-            owners = [names.setdefault(_owner(part.files.directory + path), len(names)) for path in part.paths]
+            owners = [names.setdefault(owner_of(part.files.directory + path), len(names)) for path in part.paths]
             self._owners[part.name] = np.array(owners, np.int64)
         if len(names) > MAX_PROCESSES:
             raise LimitExceeded(f"{checkpoint.location}: {len(names)} files, more than {MAX_PROCESSES} are not planned")
@@ -212,7 +212,13 @@ class LikeJob:
         return Wanted(("", self._all), groups, counts.tolist(), ChunkLayout(like.global_shape, offsets, sizes))
 
 
-def _owner(path: str) -> str:
-    """Name the process that wrote a file: by its number, else by the file."""
+def owner_of(path: str) -> str:
+    """Name the process that wrote a file: by its number where the name of the file says it, else by the file.
+
+    Examples
+    --------
+    >>> owner_of("__3_0.distcp"), owner_of("layers.0.weight/c/0/1")
+    ('3', 'layers.0.weight/c/0/1')
+    """
     match = _OWNER.fullmatch(path)
     return path if match is None else str(int(match[1] or match[2]))

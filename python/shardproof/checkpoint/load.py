@@ -235,8 +235,8 @@ def _tensors(checkpoint: Checkpoint) -> list[tuple[Part, Tensor]]:
         for fqn, tensor in part.tensors.items():
             if seen.setdefault(fqn, part.name) != part.name:
                 raise InvalidInput(
-                    f"{checkpoint.location}: the parts {seen[fqn]} and {part.name} both have {fqn!r}; "
-                    f"name the directory of the one that is loaded"
+                    f"{checkpoint.location}: the parts {seen[fqn]!r} and {part.name!r} both have {fqn!r}; "
+                    "choose the part that is loaded (on the command line with --part)"
                 )
             tensors.append((part, tensor))
     return tensors

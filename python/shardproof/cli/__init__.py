@@ -17,6 +17,7 @@ _COMMANDS: Final = {
     "check": "Prove that checkpoints are whole, or say what is wrong.",
     "show": "List the tensors of a checkpoint and how they are cut.",
     "plan": "Say what each process of a job reads to load a checkpoint.",
+    "diff": "Say how two checkpoints differ.",
     "explain": "Explain a finding: what it means, why it matters, what to do.",
     "formats": "List the formats that can be read.",
 }
@@ -59,6 +60,7 @@ def shardproof() -> None:
     shardproof check --deep runs/step-1000   look into the stored records too
     shardproof show runs/step-1000           tensors, and how each is cut
     shardproof plan runs/step-1000 --mesh 4x2 --placements S0,R
+    shardproof diff runs/step-1000 runs/step-2000
     shardproof explain SP301                 what does that finding mean?
     """
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from shardproof.cli.opened import opened
+from shardproof.cli.opened import PART, opened
 from shardproof.cli.progress import progress
 from shardproof.cli.terminal import columns
 
@@ -21,6 +21,7 @@ __all__ = ["command"]
 @click.option("--mesh", metavar="4x2", help="Processes along each dimension of the mesh.")
 @click.option("--placements", metavar="S0,R", help="For each dimension of the mesh: R, S<dim> or SS<dim>/<factor>.")
 @click.option("--like", metavar="OTHER_DIR", help="The processes that stored this checkpoint, each with its chunks.")
+@PART
 @click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="Lines of the table; 0 for all.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(
@@ -29,6 +30,7 @@ def command(
     mesh: str | None,
     placements: str | None,
     like: str | None,
+    part: str | None,
     limit: int,
     form: Literal["text", "json"],
 ) -> int:
@@ -59,8 +61,8 @@ def command(
     from shardproof.checkpoint.load import plan_load  # noqa: PLC0415 -- --help does not need it
     from shardproof.report.load import as_json, as_text  # noqa: PLC0415
 
-    job, said = _job(mesh, placements, like)
-    checkpoint = opened(path)
+    job, said = _job(mesh, placements, like, part)
+    checkpoint = opened(path, part)
     with progress(f"planning {path}"):
         plan = plan_load(checkpoint, job)
     if form == "json":
@@ -75,11 +77,11 @@ def command(
     return 0 if plan.complete else 1
 
 
-def _job(mesh: str | None, placements: str | None, like: str | None) -> tuple[Job, dict[str, Any]]:
+def _job(mesh: str | None, placements: str | None, like: str | None, part: str | None) -> tuple[Job, dict[str, Any]]:
     from shardproof.checkpoint.job import LikeJob, MeshJob  # noqa: PLC0415
     from shardproof.placement import parse_mesh, parse_placements  # noqa: PLC0415
 
     if like is not None:
-        return LikeJob(opened(like)), {"like": like}
+        return LikeJob(opened(like, part)), {"like": like}
     on = MeshJob(parse_mesh(mesh or ""), parse_placements(placements or ""))
     return on, {"mesh": list(on.mesh_shape), "placements": list(map(str, on.placements))}

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import click
 
-from shardproof.cli.opened import opened
+from shardproof.cli.opened import PART, opened
 from shardproof.cli.selected import selected
 from shardproof.cli.terminal import columns, knows_boxes
 
@@ -19,6 +19,7 @@ _LIMIT: Final = 100
 @click.argument("path", metavar="DIR")
 @click.argument("names", required=False, metavar="[FQN|GLOB]")
 @click.option("--sort", type=click.Choice(["name", "bytes", "chunks"]), help="By name, or the largest first.")
+@PART
 @click.option("--limit", type=click.IntRange(0), default=_LIMIT, show_default=True, help="Lines of a table; 0 for all.")
 @click.option("--format", "form", type=click.Choice(["text", "json", "csv"]), default="text", show_default=True)
 def command(
@@ -26,6 +27,7 @@ def command(
     names: str | None,
     *,
     sort: Literal["name", "bytes", "chunks"] | None,
+    part: str | None,
     limit: int,
     form: Literal["text", "json", "csv"],
 ) -> int:
@@ -43,7 +45,7 @@ def command(
 
     JSON and CSV hold all rows. Sizes are of the elements; stored bytes are what the records take.
     """
-    checkpoint = opened(path)
+    checkpoint = opened(path, part)
     from shardproof.report import listing  # noqa: PLC0415 -- it needs numpy, which an error does not
 
     listed = [listing.Listed(part, tensor) for part, tensor in selected(checkpoint, names)]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from shardproof.findings import Finding, Positions
 
-__all__ = ["count", "place", "printable", "size"]
+__all__ = ["box", "count", "place", "printable", "size"]
 
 _SHOWN = 4
 
@@ -44,7 +44,7 @@ def place(finding: Finding) -> str:
     if finding.dimension is not None:
         pieces.append(f"dimension {finding.dimension}")
     if finding.box is not None:
-        pieces.append(_box(*finding.box))
+        pieces.append(box(*finding.box))
     where = ", ".join(filter(None, pieces))
     file = ""
     if finding.file is not None:
@@ -65,5 +65,6 @@ def _chunks(positions: Positions) -> str:
     return f"chunks {named} and {more:,} more" if more else f"chunks {named}"
 
 
-def _box(offsets: Sequence[int], sizes: Sequence[int]) -> str:
+def box(offsets: Sequence[int], sizes: Sequence[int]) -> str:
+    """Write a box: where it starts and how long it is."""
     return f"({', '.join(map(str, offsets))})+({', '.join(map(str, sizes))})"
