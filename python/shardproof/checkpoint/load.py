@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,10 @@ _MAX_OPENED: Final = 1 << 30
 """Processes times files: a byte for each says whether a process opens a file."""
 _REMEMBERED: Final = 1_024
 """Plans that are kept because layers are alike, each of up to 65,536 reads."""
+
+_ALIKE: Final = 256
+"""Plans whose costs are counted before they are added up."""
+_SUMMED: Final = ("bytes", "reads", "runs", "record_bytes", "tensors")
 
 
 class ProcessCost(NamedTuple):
@@ -119,14 +123,21 @@ _UNFILLED: Final = frozenset(
 """Findings for which something that is wanted cannot be filled, or not from one source."""
 
 
-class _Costs(NamedTuple):
-    """What the groups of a tensor read: counts of elements, and which saved chunks each touches."""
+class _Numbers(NamedTuple):
+    """What each group reads of a tensor: elements, reads, runs, elements of the shortest and of the longest run."""
 
     elements: list[int]
     reads: list[int]
     runs: list[int]
     shortest: list[int]
     longest: list[int]
+
+
+class _Costs(NamedTuple):
+    """What the groups that read something of a tensor read, and which saved chunks each touches."""
+
+    groups: Column
+    numbers: _Numbers
     touching: Column
     touched: Column
     findings: Findings
@@ -141,29 +152,39 @@ class _Sums:
         if len(members) * files > _MAX_OPENED:
             raise LimitExceeded(f"{len(members)} processes and {files} files are too many to plan for")
         # Python integers: sums of what files say may be beyond 64 bits.
-        self.sums = {name: np.zeros(groups, object) for name in ("bytes", "reads", "runs", "record_bytes", "tensors")}
+        self.sums = {name: np.zeros(groups, object) for name in _SUMMED}
         self.shortest = np.full(groups, None, object)
         self.longest = np.zeros(groups, object)
         self.opened = np.zeros((groups, files), bool)
+        self._alike: dict[tuple[int, int], tuple[_Costs, int, int]] = {}
 
-    def add(self, tensor: Tensor, numbers: Column, wanted: Wanted, costs: _Costs) -> None:
+    def add(self, tensor: Tensor, numbers: Column, costs: _Costs) -> None:
         """Add one tensor; `numbers` are its chunks' files among all."""
         bits = tensor.bits or 0
-        at = wanted.groups
-        self.sums["bytes"][at] += _bytes(costs.elements, bits)
-        self.sums["reads"][at] += np.array(costs.reads, object)
-        self.sums["runs"][at] += np.array(costs.runs, object)
-        self.sums["tensors"][at] += np.array([int(reads > 0) for reads in costs.reads], object)
-        self.longest[at] = np.maximum(self.longest[at], _bytes(costs.longest, bits))
-        for group, shortest, reads in zip(at.tolist(), _bytes(costs.shortest, bits), costs.reads, strict=True):
-            if reads:
-                known = self.shortest[group]
-                self.shortest[group] = shortest if known is None else min(known, shortest)
-        lengths = tensor.records[2].astype(object)
-        np.add.at(self.sums["record_bytes"], at[costs.touching], lengths[costs.touched])
+        touching = costs.groups[costs.touching]
+        np.add.at(self.sums["record_bytes"], touching, tensor.records[2].astype(object)[costs.touched])
         files = numbers[costs.touched]
         stored = files >= 0
-        self.opened[at[costs.touching[stored]], files[stored]] = True
+        self.opened[touching[stored], files[stored]] = True
+        # Layers are alike: what they cost is counted first, and added up once.
+        _, _, times = self._alike.get((id(costs), bits), (costs, bits, 0))
+        self._alike[id(costs), bits] = costs, bits, times + 1
+        if len(self._alike) > _ALIKE:
+            self.finish()
+
+    def finish(self) -> None:
+        """Add up what was counted."""
+        for costs, bits, times in self._alike.values():
+            at, numbers = costs.groups, costs.numbers
+            self.sums["bytes"][at] += _bytes(numbers.elements, bits) * times
+            self.sums["reads"][at] += np.array(numbers.reads, object) * times
+            self.sums["runs"][at] += np.array(numbers.runs, object) * times
+            self.sums["tensors"][at] += times
+            self.longest[at] = np.maximum(self.longest[at], _bytes(numbers.longest, bits))
+            for group, shortest in zip(at.tolist(), _bytes(numbers.shortest, bits), strict=True):
+                known = self.shortest[group]
+                self.shortest[group] = shortest if known is None else min(known, shortest)
+        self._alike.clear()
 
 
 def plan_load(checkpoint: Checkpoint, job: Job) -> LoadPlan:
@@ -218,7 +239,9 @@ def plan_load(checkpoint: Checkpoint, job: Job) -> LoadPlan:
         if key not in sums:
             sums[key] = _Sums(members, files)
         numbers = tensor.records[0]
-        sums[key].add(tensor, np.where(numbers < 0, -1, numbers + first_file[part.name]), wanted, costs)
+        sums[key].add(tensor, np.where(numbers < 0, -1, numbers + first_file[part.name]), costs)
+    for one in sums.values():
+        one.finish()
     return LoadPlan(
         processes=[_total(process, number, list(sums.values())) for number, process in enumerate(job.processes)],
         findings=Findings(findings, counts),
@@ -260,28 +283,28 @@ def _costs(tensor: Tensor, wanted: Wanted, remembered: dict[tuple[object, ...], 
 
 
 def _planned(fqn: str, saved: ChunkLayout, wanted: Wanted) -> _Costs:
-    groups = len(wanted.counts)
     try:
         plan = plan_reads(saved, wanted.chunks, max_reads=_MAX_READS)
     except LayoutError as error:
-        nothing = [0] * groups
         none = np.zeros(0, np.int64)
-        return _Costs(nothing, nothing, nothing, nothing, nothing, none, none, error.findings)
+        return _Costs(none, _Numbers([], [], [], [], []), none, none, error.findings)
     except LimitExceeded as error:
         raise LimitExceeded(f"{fqn}: {error}") from error
     each = plan.costs(1, wanted.counts)
-    of_chunk = np.repeat(np.arange(groups), wanted.counts)
+    reading = np.array([cost.reads > 0 for cost in each], bool)
+    each = [cost for cost in each if cost.reads]
+    # Groups and saved chunks that meet, each pair once; groups are numbered among those that read.
+    of_chunk = np.repeat(np.cumsum(reading) - 1, wanted.counts)
     pairs = np.unique(of_chunk[plan.wanted_positions] * max(len(saved), 1) + plan.saved_positions)
-    return _Costs(
+    numbers = _Numbers(
         [cost.bytes for cost in each],
         [cost.reads for cost in each],
         [cost.runs for cost in each],
         [cost.shortest_run for cost in each],
         [cost.longest_run for cost in each],
-        pairs // max(len(saved), 1),
-        pairs % max(len(saved), 1),
-        plan.findings,
     )
+    touching, touched = np.divmod(pairs, max(len(saved), 1))
+    return _Costs(wanted.groups[reading], numbers, touching, touched, plan.findings)
 
 
 def _bytes(elements: list[int], bits: int) -> NDArray[np.object_]:
@@ -321,19 +344,21 @@ def _about(finding: Finding, part: str | None, fqn: str, wanting: Callable[[int]
 
 def _total(process: str, number: int, sums: list[_Sums]) -> ProcessCost:
     """Add up what a process reads of tensors of all kinds of grouping."""
-    of = [(one, int(one.members[number])) for one in sums]
-    added = {
-        name: sum(one.sums[name][group] for one, group in of)
-        for name in ("bytes", "reads", "runs", "record_bytes", "tensors")
-    }
-    shortest = [one.shortest[group] for one, group in of if one.shortest[group] is not None]
-    opened = np.zeros(0, bool)
-    for one, group in of:
-        opened = one.opened[group] | opened if len(opened) else one.opened[group]
+    added: dict[str, Any] = dict.fromkeys(_SUMMED, 0)
+    shortest: list[Any] = []
+    longest: list[Any] = [0]
+    opened = np.zeros(sums[0].opened.shape[1] if sums else 0, bool)
+    for one in sums:
+        group = int(one.members[number])
+        for name, column in one.sums.items():
+            added[name] += column[group]
+        shortest += [one.shortest[group]] * (one.shortest[group] is not None)
+        longest.append(one.longest[group])
+        opened |= one.opened[group]
     return ProcessCost(
         process=process,
         shortest_run=min(shortest, default=0),
-        longest_run=max((one.longest[group] for one, group in of), default=0),
+        longest_run=max(longest),
         files=int(np.count_nonzero(opened)),
         **added,
     )
