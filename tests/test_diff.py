@@ -176,6 +176,19 @@ def test_what_is_faulty_is_not_compared_and_the_status_says_so(diff):
     assert "  w7: 9223372036854775807 + 1 = 9223372036854775808 does not fit 64 bits" in out.splitlines()
 
 
+def test_of_several_names_with_one_end_the_most_similar_is_suggested(diff, tmp_path):
+    one = save(tmp_path / "one", [("enc.x", (0,), (4,))])
+    other = save(tmp_path / "other", [("zzzzzzzz.x", (0,), (4,)), ("enc2.x", (0,), (4,))])
+    renamed = json.loads(diff(one, other, "--format", "json")[1])["renamed"]
+    assert [pair["right"]["fqn"] for pair in renamed] == ["enc2.x"]
+
+
+def test_processes_of_other_names_are_not_compared(diff, tmp_path):
+    one = save(tmp_path / "one", [("w", (0,), (2,))], [("w", (2,), (2,))])
+    other = save(tmp_path / "other", [], [("w", (2,), (2,))], [("w", (0,), (2,))])
+    assert diff("--exact", one, other)[0] == 0
+
+
 def test_long_sections_are_capped(diff, tmp_path):
     one = save(tmp_path / "one", [(f"t{number:02}", (0,), (1,)) for number in range(30)])
     other = save(tmp_path / "other", [(f"t{number:02}", (0,), (1,), "BF16") for number in range(30)])

@@ -49,6 +49,8 @@ def test_every_uncovered_and_every_doubly_covered_element_is_in_the_drawing(draw
     assert height >= len({offsets[0] for offsets, _ in chunks})
     assert width <= 80
     assert set("".join(rows)) <= set(" .#|-+0123456789")
+    assert ("." in "".join(rows)) == bool((times == 0).any())
+    assert ("#" in "".join(rows)) == bool((times > 1).any())
 
 
 def test_a_grid_has_a_cell_for_each_chunk_with_its_number():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import samples
 import shardproof as sp
+from attacks.safetensors import file, tensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sharded import save
@@ -164,6 +165,16 @@ def test_a_faulty_layout_is_not_planned_and_the_rest_is(plan):
     assert "all: 4 tensors, " in out
 
 
+def test_what_no_machine_can_count_is_a_finding(plan, tmp_path):
+    header = {"w": tensor("F32", [2**62] * 20, 0, 4), "v": tensor("F32", [0, 2**62, 2**62], 4, 4)}
+    (tmp_path / "model.safetensors").write_bytes(file(header, 4))
+    status, out, err = plan(tmp_path, "--mesh", "2", "--placements", "S0", "--format", "json")
+    assert (status, err) == (1, "")
+    assert [(found["code"], found["fqn"]) for found in json.loads(out)["findings"]] == [("SP106", "w")]
+    for command in (["show", tmp_path], ["show", tmp_path, "w"], ["diff", tmp_path, tmp_path]):
+        assert run(list(map(str, command))) == 0
+
+
 def test_a_tensor_of_too_few_dimensions_is_replicated_and_counted(plan, tmp_path):
     save(tmp_path, [("w", (0, 0), (4, 6)), ("b", (0,), (6,)), ("s", (), ())])
     document = json.loads(plan(tmp_path, "--mesh", "2x2", "--placements", "S0,S1", "--format", "json")[1])
@@ -191,6 +202,15 @@ def test_processes_like_those_of_another_checkpoint_want_their_own_chunks(plan, 
     assert [cost["files"] for cost in document["processes"]] == [2, 2]
     same = json.loads(plan(saved, "--like", saved, "--format", "json")[1])
     assert [(cost["reads"], cost["amplification"]) for cost in same["processes"]] == [(1, 1.0)] * 3
+
+
+def test_files_of_several_parts_are_told_apart(tmp_path):
+    for name in ("a", "b"):
+        save(tmp_path / name, [(name, (0,), (2,))], [(name, (2,), (2,))])
+    checkpoint = sp.open_checkpoint(tmp_path)
+    assert len(checkpoint.parts) == 2
+    assert [cost.files for cost in plan_load(checkpoint, MeshJob((2,), [Shard(0)])).processes] == [2, 2]
+    assert [cost.files for cost in plan_load(checkpoint, MeshJob((2,), [Replicate()])).processes] == [4, 4]
 
 
 def test_files_of_one_process_are_one_process():

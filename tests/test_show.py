@@ -151,6 +151,11 @@ def test_names_from_files_cannot_drive_the_terminal(show, tmp_path):
     assert json.loads(show(tmp_path, "--format", "json")[1])["tensors"][0]["fqn"] == EVIL
 
 
+def test_a_size_beyond_any_unit_is_a_power_of_two(show, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(file({"w": tensor("F32", [2**62] * 20, 0, 4)}, 4))
+    assert "1 tensor in 1 chunk, 2^1242 bytes" in show(tmp_path)[1].splitlines()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from shardproof.checkpoint.expectation import compare
 from shardproof.checkpoint.job import LikeJob
 from shardproof.errors import InvalidInput, LayoutError, LimitExceeded
-from shardproof.findings import Finding, Findings, Positions
+from shardproof.findings import KINDS, Finding, Findings, Positions
 from shardproof.reshard import plan_reads
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class _Sums:
         self.shortest = np.full(groups, None, object)
         self.longest = np.zeros(groups, object)
         self.opened = np.zeros((groups, files), bool)
-        self._alike: dict[tuple[int, int], tuple[_Costs, int, int]] = {}
+        self._alike: dict[tuple[int, int], tuple[Column, _Numbers, int]] = {}
 
     def add(self, tensor: Tensor, numbers: Column, costs: _Costs) -> None:
         """Add one tensor; `numbers` are its chunks' files among all."""
@@ -167,15 +168,15 @@ class _Sums:
         stored = files >= 0
         self.opened[touching[stored], files[stored]] = True
         # Layers are alike: what they cost is counted first, and added up once.
-        _, _, times = self._alike.get((id(costs), bits), (costs, bits, 0))
-        self._alike[id(costs), bits] = costs, bits, times + 1
+        key = id(costs.numbers), bits
+        times = self._alike[key][2] if key in self._alike else 0
+        self._alike[key] = costs.groups, costs.numbers, times + 1
         if len(self._alike) > _ALIKE:
             self.finish()
 
     def finish(self) -> None:
         """Add up what was counted."""
-        for costs, bits, times in self._alike.values():
-            at, numbers = costs.groups, costs.numbers
+        for (_, bits), (at, numbers, times) in self._alike.items():
             self.sums["bytes"][at] += _bytes(numbers.elements, bits) * times
             self.sums["reads"][at] += np.array(numbers.reads, object) * times
             self.sums["runs"][at] += np.array(numbers.runs, object) * times
@@ -268,6 +269,11 @@ def _tensors(checkpoint: Checkpoint) -> list[tuple[Part, Tensor]]:
 def _costs(tensor: Tensor, wanted: Wanted, remembered: dict[tuple[object, ...], _Costs]) -> _Costs:
     """Plan the reads of a tensor, or remember those of one that is cut alike."""
     saved = tensor.chunks
+    bits = tensor.bits or 8
+    if prod(tensor.global_shape) * bits >= 1 << 66:
+        values: dict[str, int | str] = {"shape": str(list(tensor.global_shape)), "bits": bits}
+        found = Finding(code="SP106", severity=KINDS["SP106"].severity, values=values)
+        return _nothing(Findings([found]))
     key = (
         tensor.global_shape,
         *(table.tobytes() for layout in (saved, wanted.chunks) for table in (layout.offsets, layout.sizes)),
@@ -286,8 +292,7 @@ def _planned(fqn: str, saved: ChunkLayout, wanted: Wanted) -> _Costs:
     try:
         plan = plan_reads(saved, wanted.chunks, max_reads=_MAX_READS)
     except LayoutError as error:
-        none = np.zeros(0, np.int64)
-        return _Costs(none, _Numbers([], [], [], [], []), none, none, error.findings)
+        return _nothing(error.findings)
     except LimitExceeded as error:
         raise LimitExceeded(f"{fqn}: {error}") from error
     each = plan.costs(1, wanted.counts)
@@ -305,6 +310,12 @@ def _planned(fqn: str, saved: ChunkLayout, wanted: Wanted) -> _Costs:
     )
     touching, touched = np.divmod(pairs, max(len(saved), 1))
     return _Costs(wanted.groups[reading], numbers, touching, touched, plan.findings)
+
+
+def _nothing(findings: Findings) -> _Costs:
+    """Read nothing of a tensor whose layout is faulty."""
+    none = np.zeros(0, np.int64)
+    return _Costs(none, _Numbers([], [], [], [], []), none, none, findings)
 
 
 def _bytes(elements: list[int], bits: int) -> NDArray[np.object_]:
