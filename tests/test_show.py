@@ -47,6 +47,12 @@ def test_every_tensor_has_a_line_and_the_totals_follow(show):
     ]
 
 
+def test_entries_that_are_not_tensors_are_counted_and_named(show):
+    megatron = samples.OWN / "megatron" / "torch_dist_w2"
+    assert "2 entries that are not tensors" in show(megatron)[1].splitlines()
+    assert json.loads(show(megatron, "--format", "json")[1])["other_entries"] == ["obj/shard_0_2", "obj/shard_1_2"]
+
+
 def test_one_tensor_is_drawn_and_its_chunks_say_where_they_are(show):
     status, out, _ = show(GRID, "enc/w")
     assert status == 0

@@ -38,7 +38,7 @@ def command(
 
     \b
     Examples:
-      shardproof plan runs/step-1000 --mesh 8 --placements S0     8 processes, rows
+      shardproof plan runs/step-1000 --mesh 8 --placements S0      8 processes, rows
       shardproof plan runs/step-1000 --mesh 4x2 --placements S0,S1
       shardproof plan runs/step-1000 --mesh 2x4 --placements R,S0  2 replicas
       shardproof plan runs/step-1000 --like runs/step-2000

@@ -38,9 +38,9 @@ def command(
 
     \b
     Examples:
-      shardproof show runs/step-1000                        all tensors
+      shardproof show runs/step-1000                         all tensors
       shardproof show runs/step-1000 '*.mlp.*' --sort bytes  some, the largest first
-      shardproof show runs/step-1000 model.norm.weight      one, with its chunks
+      shardproof show runs/step-1000 model.norm.weight       one, with its chunks
       shardproof show runs/step-1000 --format csv > tensors.csv
 
     JSON and CSV hold all rows. Sizes are of the elements; stored bytes are what the records take.

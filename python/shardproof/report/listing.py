@@ -74,7 +74,10 @@ def tensors_as_text(
     if len(listed) > len(shown):
         lines += [f"and {count(len(listed) - len(shown), 'more tensor')}; --limit 0 shows all"]
     everything = sum(len(part.tensors) for part in checkpoint.parts.values())
+    others = sum(len(part.blobs) for part in checkpoint.parts.values())
     lines += ["", _totals(listed, everything)]
+    if others and len(listed) == everything:
+        lines.append(f"{others:,} entries that are not tensors" if others > 1 else "1 entry that is not a tensor")
     lines += [f"not judged: {what}: {printable(why)}" for what, why in _not_judged(checkpoint)]
     return "\n".join(lines)
 
@@ -183,6 +186,7 @@ def _head(checkpoint: Checkpoint) -> dict[str, Any]:
         "version": VERSION,
         "location": checkpoint.location,
         "formats": {part.name: part.format for part in checkpoint.parts.values()},
+        "other_entries": [name for part in checkpoint.parts.values() for name in part.blobs],
         "not_judged": [{"what": what, "why": why} for what, why in _not_judged(checkpoint)],
     }
 
