@@ -1,6 +1,10 @@
 """Which boxes a process of a mesh holds, against rows that are dealt out one by one."""
 
 import itertools
+import json
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 from shardproof.errors import InvalidInput
@@ -102,6 +106,47 @@ def test_words_are_read_and_written_alike():
     text = "R,S0,SS12/34"
     assert ",".join(map(str, parse_placements(text))) == text
     assert parse_mesh("16x2x1") == (16, 2, 1)
+
+
+def words(placement):
+    match placement:
+        case Replicate():
+            return ["R"]
+        case Shard(dim):
+            return ["S", dim]
+        case StridedShard(dim, factor):
+            return ["SS", dim, factor]
+
+
+def test_a_box_is_that_of_dtensor_and_of_several_runs_it_names_the_first_row_and_their_number():
+    python = os.environ.get("SHARDPROOF_TORCH_PYTHON")
+    if not python:
+        pytest.skip("SHARDPROOF_TORCH_PYTHON names no interpreter that has torch")
+    kinds = [Replicate(), Shard(0), Shard(1), StridedShard(0, 2), StridedShard(0, 3)]
+    cases = [
+        ((rows, 5), mesh_shape, placements, coordinate)
+        for rows in range(14)
+        for mesh_shape in [(1,), (2,), (3,), (4,), (2, 2), (3, 2), (2, 3), (4, 2)]
+        for placements in itertools.product(kinds, repeat=len(mesh_shape))
+        for coordinate in coordinates(mesh_shape)
+    ]
+    questions = [[shape, mesh, list(map(words, placements)), place] for shape, mesh, placements, place in cases]
+    peer = Path(__file__).with_name("placement_peer.py")
+    done = subprocess.run([python, peer], input=json.dumps(questions), capture_output=True, text=True, check=True)
+    single = several = 0
+    for case, (offsets, sizes, printed) in zip(cases, json.loads(done.stdout), strict=True):
+        assert parse_placements(printed) == case[2]
+        first, *others = held_chunks(*case)
+        if not all(first.sizes):
+            assert not all(sizes), case
+            continue
+        assert list(first.offsets) == offsets, case
+        assert sum(chunk.sizes[0] for chunk in (first, *others)) == sizes[0], case
+        assert first.sizes[1] == sizes[1], case
+        single += not others
+        several += bool(others)
+    assert single > 3_000
+    assert several > 2_000
 
 
 def test_what_torch_prints_of_placements_is_read():

@@ -49,9 +49,9 @@ def command(
 
     Placements are applied from left to right, in the words of torch: R or Replicate() holds all, S0 or S(0) splits
     dimension 0 into equal pieces of which the last are short or empty, SS0/2 or _S(0, 2) is a strided split, as tensor
-    parallel below fully sharded makes it. On one dimension, an S before an SS gives a process several runs of rows;
-    DTensor names only the first row and their number, which are other rows than the process holds. A tensor with too
-    few dimensions for a placement is replicated there, and counted.
+    parallel below fully sharded makes it. Where that gives a process several runs of rows, as an S before an SS on one
+    dimension does, DTensor names only the first row and their number, which are other rows than the process holds. A
+    tensor with too few dimensions for a placement is replicated there, and counted.
 
     The exit status is 0 if all that is wanted is there, 1 if something cannot be filled, and 2 if that could not be
     found out.
