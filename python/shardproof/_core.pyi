@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias, final
+from typing import Literal, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ __all__ = [
     "ArrayReader",
     "OffsetIndex",
     "Part",
+    "Resolver",
     "SafetensorsHeader",
     "SafetensorsIndex",
     "__version__",
@@ -58,7 +59,7 @@ class ArrayReader:
     def answer(self, answers: list[bytes | None]) -> None: ...
     def finish(self) -> tuple[Part, list[CoreRecord]]: ...
 
-def read_rows(value: object, field: str, rank: int) -> tuple[_Table | list[tuple[int, ...]], bool]: ...
+def read_rows(value: object, field: str, rank: int) -> tuple[_Table | list[tuple[int, ...]] | None, bool]: ...
 def tuples_inside(
     global_shape: Sequence[int],
     global_offsets: tuple[object, ...],
@@ -123,6 +124,11 @@ class OffsetIndex:
     def find(self, offset: tuple[int, ...], hint: int | None = None) -> int | None: ...
     def find_many(self, offsets: _Table) -> _Table: ...
     def memory_bytes(self) -> int: ...
+
+class Resolver:
+    _index: OffsetIndex | None
+    def __new__(cls, *_args: object, **_named: object) -> Self: ...
+    def resolve(self, wanted: object) -> int: ...
 
 @final
 class Part:

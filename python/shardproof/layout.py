@@ -23,9 +23,9 @@ Ragged: TypeAlias = list[tuple[int, ...]]
 
 _Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
 
-_INT64: Final = np.dtype(np.int64)
 _MIN: Final = -(2**63)
 _MAX: Final = 2**63 - 1
+_INT64: Final = range(_MIN, _MAX + 1)
 _MOST: Final = 10_000
 """Findings of one code that are kept; all are counted."""
 _SHOWN: Final = 10
@@ -177,7 +177,7 @@ class ChunkLayout:
         return f"<ChunkLayout: {len(self)} chunks of {self.global_shape}>"
 
 
-class ShardLayout:
+class ShardLayout(_core.Resolver):
     """The shards of one local tensor: chunks of a global tensor, each with its place in the local one.
 
     Any integers are taken, faulty ones too: `findings` says what is wrong with them, and what needs a valid layout
@@ -209,7 +209,7 @@ class ShardLayout:
     (1, (slice(4, 8, None),))
     """
 
-    __slots__ = ("_fields", "_index", "_tables", "frozen", "global_shape", "local_shape")
+    __slots__ = ("_fields", "_tables", "frozen", "global_shape", "local_shape")
 
     global_shape: tuple[int, ...]
     local_shape: tuple[int, ...]
@@ -227,17 +227,17 @@ class ShardLayout:
         self.global_shape = integers(global_shape, "global_shape")
         self.local_shape = integers(local_shape, "local_shape")
         rank = len(self.global_shape)
-        given = {"global_offsets": global_offsets, "local_offsets": local_offsets, "local_sizes": local_sizes}
-        read = {name: _rows(value, name, rank) for name, value in given.items()}
-        self._fields = {name: rows for name, (rows, _) in read.items()}
+        offsets, offsets_frozen = _rows(global_offsets, "global_offsets", rank)
+        places, places_frozen = _rows(local_offsets, "local_offsets", rank)
+        sizes, sizes_frozen = _rows(local_sizes, "local_sizes", rank)
+        self._fields = {"global_offsets": offsets, "local_offsets": places, "local_sizes": sizes}
         self.frozen = (
-            isinstance(global_shape, tuple)
+            (offsets_frozen and places_frozen and sizes_frozen)
+            and isinstance(global_shape, tuple)
             and all(type(dim) is int for dim in global_shape)
-            and all(frozen for _, frozen in read.values())
         )
         alike = len(self.local_shape) == rank and _fit(self.local_shape)
         self._tables = _as_tables(self.global_shape, self._fields) if alike else None
-        self._index: _core.OffsetIndex | None = None
 
     @classmethod
     def of(cls, tensor: Any) -> ShardLayout:  # noqa: ANN401 - any tensor will do
@@ -373,52 +373,20 @@ class ShardLayout:
             index = self._index = _core.OffsetIndex(tables["global_offsets"], tables["local_sizes"])
         return index
 
-    def resolve(self, wanted: Any) -> int:  # noqa: ANN401 - an offset or an index of any framework
-        """Find the shard that a metadata index or an offset means.
-
-        No offset and exactly one shard; a right hint; the first shard at that offset, a non-empty one before an empty
-        one. A hint that is wrong, negative or too large is ignored.
-
-        Parameters
-        ----------
-        wanted
-            A `MetadataIndex`, or an object of torch or TensorPlay like it; a sequence of integers; or None.
-
-        Returns
-        -------
-        int
-            Position of the shard.
-
-        Raises
-        ------
-        LookupFailed
-            If no shard is meant.
-        LayoutError
-            If the layout is faulty.
-        InvalidType
-            If the offset or the hint is no integer.
-
-        Examples
-        --------
-        >>> ShardLayout((8,), [(0,), (4,)], [(0,), (4,)], [(4,), (4,)], (8,)).resolve((4,))
-        1
-        """
-        index = self._index or self._checked()
+    def _resolve(self, wanted: Any) -> int:  # noqa: ANN401 - an offset or an index of any framework
+        """Find a shard where that takes more than looking at exact ints, or say why there is none."""
+        index = self._checked()
         offset, hint = wanted, None
         if type(wanted) is not tuple:
             # A metadata index has an offset, and a sequence has none.
             offset, hint = getattr(wanted, "offset", wanted), getattr(wanted, "index", None)
             if callable(hint):
                 hint = None
+        hint = _checked_hint(hint)
         if offset is None:
-            _checked_hint(hint)
             return self._only()
-        try:
-            position = index.find(offset, hint)
-        except (TypeError, OverflowError):
-            # Not exactly ints: numpy integers and the like become ints, and what is beyond 64 bits is nowhere.
-            offset, hint = integers(offset, "offset"), _checked_hint(hint)
-            position = index.find(offset, hint) if _fit(offset) else None
+        # Numpy integers and the like become ints, and what is beyond 64 bits is nowhere.
+        position = index.find(integers(offset, "offset"), hint)
         if position is None:
             msg = f"no shard starts at offset {tuple(offset)}; there are {len(self)} shards of {self.global_shape}"
             raise LookupFailed(msg)
@@ -460,15 +428,14 @@ class ShardLayout:
         >>> layout.resolve_many([(4,), (1,), (0,)])
         array([ 1, -1,  0])
         """
-        index = self._index or self._checked()
+        index = self._checked()
         wanted, _ = _rows(offsets, "offsets", self.rank)
         if not isinstance(wanted, list):
             return index.find_many(wanted)
         found = np.full(len(wanted), -1, np.int64)
         for row, offset in enumerate(wanted):
-            if len(offset) == self.rank and _fit(offset):
-                position = index.find(offset)
-                found[row] = -1 if position is None else position
+            position = index.find(offset)
+            found[row] = -1 if position is None else position
         return found
 
     def slices(self, position: int) -> tuple[slice, ...]:
@@ -544,27 +511,23 @@ def _checked_hint(hint: object) -> int | None:
 
 def _rows(value: Any, field: str, rank: int) -> tuple[Table | Ragged, bool]:  # noqa: ANN401 - anything may come
     """Coerce offsets or sizes, and say whether they can never change: the one place where that is done."""
-    if not isinstance(value, np.ndarray):
-        rows, frozen = _core.read_rows(value, field, rank)
-        if isinstance(rows, np.ndarray):
-            rows.flags.writeable = False
-        return rows, frozen
-    if value.dtype is _INT64 and value.ndim == 2 and value.flags.c_contiguous:
-        # A view, so that the caller's own array stays writeable.
-        table = value.view(np.ndarray)
-        table.setflags(write=False)
-        return table, False
-    if value.dtype.kind == "O":
-        return _core.read_rows(value.tolist(), field, rank)[0], False
+    rows, frozen = _core.read_rows(value, field, rank)
+    return (_converted(value, field, rank), False) if rows is None else (rows, frozen)
+
+
+def _converted(value: NDArray[Any], field: str, rank: int) -> Table | Ragged:
+    """Coerce an array that cannot be read in place."""
+    if value.dtype.kind == "O" and value.ndim:
+        return _rows(value.tolist(), field, rank)[0]
     if value.ndim != 2 or value.dtype.kind not in "iu":
         msg = f"{field} is an array of shape {value.shape} and dtype {value.dtype}, not (N, rank) integers"
         raise InvalidType(msg)
     if value.dtype.kind == "u" and (value > _MAX).any():
-        return [tuple(row) for row in value.tolist()], False
+        return [tuple(row) for row in value.tolist()]
     # `order` rather than a contiguity check: also a Fortran-ordered or byte-swapped table becomes a plain one.
     table = np.array(value, np.int64, order="C", subok=False)
     table.setflags(write=False)
-    return table, False
+    return table
 
 
 def _same(left: Table | Ragged, right: Table | Ragged) -> bool:
@@ -575,15 +538,15 @@ def _same(left: Table | Ragged, right: Table | Ragged) -> bool:
 
 def _as_tables(global_shape: tuple[int, ...], fields: Mapping[str, Table | Ragged]) -> Mapping[str, Table] | None:
     """Give the tables of a layout without form faults, and None for any other."""
-    first = next(iter(fields.values()))
-    shape = (len(first), len(global_shape))
-    if all(isinstance(field, np.ndarray) and field.shape == shape for field in fields.values()) and _fit(global_shape):
-        return cast("Mapping[str, Table]", fields)
-    return None
+    shape = len(next(iter(fields.values()))), len(global_shape)
+    for field in fields.values():
+        if isinstance(field, list) or field.shape != shape:
+            return None
+    return cast("Mapping[str, Table]", fields) if _fit(global_shape) else None
 
 
 def _fit(numbers: Iterable[int]) -> bool:
-    return all(_MIN <= number <= _MAX for number in numbers)
+    return all(map(_INT64.__contains__, numbers))
 
 
 def _shape_faults(name: str, shape: tuple[int, ...]) -> list[Finding]:

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use numpy::{PyArray1, PyArray2};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PySlice, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyInt, PySlice, PyTuple};
 use shardproof_core::bounds::{self, EmptyPastEnd};
 use shardproof_core::index;
 use shardproof_core::layout::{Shards, Table};
 use shardproof_core::tally::Tally;
 
 use crate::arrays::{self, Rows, table};
+use crate::rows::int;
 use crate::{door, raised, records};
 
 /// Findings that were kept, and how many there are of each code.
@@ -131,33 +134,10 @@ impl OffsetIndex {
         Ok(Self { index, offsets: offsets.clone().unbind(), sizes: sizes.clone().unbind() })
     }
 
-    /// Position of the shard that starts at `offset`, or None; a wrong hint is ignored.
-    ///
-    /// Takes exact ints only, so that every other type is judged in one place.
+    /// Position of the shard that starts at `offset`, exact ints, or None; a wrong hint is ignored.
     #[pyo3(signature = (offset, hint=None))]
-    fn find(
-        &self,
-        py: Python<'_>,
-        offset: &Bound<'_, PyTuple>,
-        hint: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Option<usize>> {
-        let hint = match hint {
-            Some(hint) => hint.cast_exact::<PyInt>()?.extract().ok(),
-            None => None,
-        };
-        let mut few = [0; 8];
-        let many;
-        let offset = if let Some(few) = few.get_mut(..offset.len()) {
-            for (place, number) in few.iter_mut().zip(offset.iter_borrowed()) {
-                *place = number.cast_exact::<PyInt>()?.extract()?;
-            }
-            &*few
-        } else {
-            many = offset.extract::<Vec<i64>>()?;
-            many.as_slice()
-        };
-        let (offsets, sizes) = (self.offsets.bind(py), self.sizes.bind(py));
-        Ok(self.index.find(table(offsets)?, table(sizes)?, offset, hint))
+    fn find(&self, offset: &Bound<'_, PyTuple>, hint: Option<usize>) -> PyResult<Option<usize>> {
+        self.at(offset, hint)
     }
 
     /// Positions of the shards that start at each row of `offsets`, -1 where there is none.
@@ -175,5 +155,109 @@ impl OffsetIndex {
     /// Bytes of memory that the index holds.
     fn memory_bytes(&self) -> usize {
         self.index.memory_bytes()
+    }
+}
+
+impl OffsetIndex {
+    /// Position of the shard that `wanted` means, where that is plain to see: an offset of exact ints, or an object with
+    /// such an `offset` and with an `index` that is None or an exact int.
+    fn plainly(&self, wanted: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        let py = wanted.py();
+        if let Ok(offset) = wanted.cast_exact::<PyTuple>() {
+            return self.at(offset, None);
+        }
+        let Some(offset) = wanted.getattr_opt(intern!(py, "offset"))? else { return Ok(None) };
+        let Ok(offset) = offset.cast::<PyTuple>() else { return Ok(None) };
+        match wanted.getattr_opt(intern!(py, "index"))? {
+            Some(hint) if !hint.is_none() => match hint.cast_exact::<PyInt>() {
+                Ok(hint) => self.at(offset, hint.extract().ok()),
+                Err(_) => Ok(None),
+            },
+            _ => self.at(offset, None),
+        }
+    }
+
+    /// Position of the shard that starts at `offset`; None too where that holds anything but exact ints of 64 bits.
+    fn at(&self, offset: &Bound<'_, PyTuple>, hint: Option<usize>) -> PyResult<Option<usize>> {
+        let py = offset.py();
+        let mut few = [0; 8];
+        let mut many;
+        let values = if let Some(few) = few.get_mut(..offset.len()) {
+            few
+        } else {
+            many = vec![0; offset.len()];
+            many.as_mut_slice()
+        };
+        for (value, number) in values.iter_mut().zip(offset.iter_borrowed()) {
+            let Some(number) = int(number) else { return Ok(None) };
+            *value = number;
+        }
+        Ok(self.index.find(table(self.offsets.bind(py))?, table(self.sizes.bind(py))?, values, hint))
+    }
+}
+
+/// What a `ShardLayout` looks shards up with: a call from Python comes here without a Python frame on its way.
+#[pyclass(frozen, subclass, module = "shardproof._core")]
+pub(crate) struct Resolver {
+    index: PyOnceLock<Py<OffsetIndex>>,
+}
+
+#[pymethods]
+impl Resolver {
+    #[new]
+    #[pyo3(signature = (*_args, **_named))]
+    fn new(_args: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Self {
+        Self { index: PyOnceLock::new() }
+    }
+
+    /// The index of a layout that was found valid.
+    #[getter(_index)]
+    fn index(&self, py: Python<'_>) -> Option<Py<OffsetIndex>> {
+        self.index.get(py).map(|index| index.clone_ref(py))
+    }
+
+    #[setter(_index)]
+    fn set_index(&self, py: Python<'_>, index: Py<OffsetIndex>) {
+        // Of two threads that were as fast as each other, the first has it.
+        drop(self.index.set(py, index));
+    }
+
+    /// Find the shard that a metadata index or an offset means.
+    ///
+    /// No offset and exactly one shard; a right hint; the first shard at that offset, a non-empty one before an empty
+    /// one. A hint that is wrong, negative or too large is ignored.
+    ///
+    /// Parameters
+    /// ----------
+    /// wanted
+    ///     A `MetadataIndex`, or an object of torch or TensorPlay like it; a sequence of integers; or None.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     Position of the shard.
+    ///
+    /// Raises
+    /// ------
+    /// LookupFailed
+    ///     If no shard is meant.
+    /// LayoutError
+    ///     If the layout is faulty.
+    /// InvalidType
+    ///     If the offset or the hint is no integer.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from shardproof import ShardLayout
+    /// >>> ShardLayout((8,), [(0,), (4,)], [(0,), (4,)], [(4,), (4,)], (8,)).resolve((4,))
+    /// 1
+    fn resolve<'py>(slf: &Bound<'py, Self>, wanted: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if let Some(index) = slf.get().index.get(py)
+            && let Some(position) = index.get().plainly(wanted)?
+        {
+            return Ok(position.into_pyobject(py)?.into_any());
+        }
+        slf.call_method1(intern!(py, "_resolve"), (wanted,))
     }
 }

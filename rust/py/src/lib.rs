@@ -31,7 +31,7 @@ mod _core {
     #[pymodule_export]
     use crate::dcp::{megatron_backend, read_dcp};
     #[pymodule_export]
-    use crate::layout::{OffsetIndex, chunk_faults, chunks_inside, shard_faults, shards_inside, slices};
+    use crate::layout::{OffsetIndex, Resolver, chunk_faults, chunks_inside, shard_faults, shards_inside, slices};
     #[pymodule_export]
     use crate::part::Part;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! Offsets and sizes as people write them: sequences of sequences of integers.
 
+use numpy::PyUntypedArray;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -7,7 +8,7 @@ use pyo3::types::{PyBool, PyInt, PyList, PyTuple};
 use shardproof_core::bounds;
 use shardproof_core::layout::{Chunks, Shards, Table};
 
-use crate::arrays::of_rows;
+use crate::arrays;
 use crate::raised;
 
 /// Rows between two questions whether Ctrl-C was pressed.
@@ -17,7 +18,7 @@ const WATCH: usize = 1 << 16;
 ///
 /// Rows are an int64 array of N rows; or, where they differ in length or a number does not fit 64 bits, a list of
 /// tuples of Python ints. `rank` is the width of an array without rows. What holds nothing but tuples of ints can
-/// never change.
+/// never change. None instead of rows where `value` is an array, but not a plain one: NumPy has to convert it.
 ///
 /// # Errors
 ///
@@ -27,14 +28,27 @@ pub(crate) fn read_rows<'py>(
     value: &Bound<'py, PyAny>,
     field: &str,
     rank: usize,
-) -> PyResult<(Bound<'py, PyAny>, bool)> {
+) -> PyResult<(Option<Bound<'py, PyAny>>, bool)> {
     let py = value.py();
+    if let Some(table) = arrays::frozen(value)? {
+        return Ok((Some(table.into_any()), false));
+    }
+    if value.is_instance_of::<PyUntypedArray>() {
+        return Ok((None, false));
+    }
     if let Ok(rows) = value.cast_exact::<PyTuple>()
         && let Some((values, width)) = exact(rows, rank)?
     {
-        return Ok((of_rows(py, values, rows.len(), width)?.into_any(), true));
+        return Ok((Some(frozen_rows(py, values, rows.len(), width)?), true));
     }
-    any(value, field, rank)
+    let (rows, frozen) = any(value, field, rank)?;
+    Ok((Some(rows), frozen))
+}
+
+fn frozen_rows(py: Python<'_>, values: Vec<i64>, rows: usize, width: usize) -> PyResult<Bound<'_, PyAny>> {
+    let table = arrays::of_rows(py, values, rows, width)?;
+    arrays::freeze(&table);
+    Ok(table.into_any())
 }
 
 /// Read a tuple of tuples of ints, all of these very types; `None` for anything else, whatever it is.
@@ -65,13 +79,16 @@ fn read_exact<'a, 'py: 'a>(
             return false;
         }
         for number in row.iter_borrowed() {
-            // A bool is an int, but not exactly one.
-            let Ok(number) = number.cast_exact::<PyInt>() else { return false };
-            let Ok(number) = number.extract::<i64>() else { return false };
+            let Some(number) = int(number) else { return false };
             values.push(number);
         }
     }
     true
+}
+
+/// Read an exact int of 64 bits; a bool is an int, but not exactly one.
+pub(crate) fn int(number: Borrowed<'_, '_, PyAny>) -> Option<i64> {
+    number.cast_exact::<PyInt>().ok()?.extract().ok()
 }
 
 /// Rows that are read and judged together, while they are in the cache.
@@ -162,7 +179,7 @@ fn any<'py>(value: &Bound<'py, PyAny>, field: &str, rank: usize) -> PyResult<(Bo
     }
     if table {
         let count = wide.len();
-        return Ok((of_rows(py, values, count, width.unwrap_or(rank))?.into_any(), frozen));
+        return Ok((frozen_rows(py, values, count, width.unwrap_or(rank))?, frozen));
     }
     Ok((PyList::new(py, wide)?.into_any(), frozen))
 }
