@@ -14,6 +14,7 @@ __all__ = [
     "SafetensorsHeader",
     "SafetensorsIndex",
     "__version__",
+    "are_tables",
     "assemble_safetensors",
     "chunk_faults",
     "chunks_inside",
@@ -67,6 +68,7 @@ def tuples_inside(
     local_sizes: tuple[object, ...],
     local_shape: Sequence[int],
 ) -> bool: ...
+def are_tables(shapes: tuple[tuple[int, ...], ...], fields: tuple[object, ...]) -> bool: ...
 def chunks_inside(shape: Sequence[int], offsets: _Table, sizes: _Table) -> bool: ...
 def chunk_faults(
     shape: Sequence[int], offsets: _Table, sizes: _Table, positions: Sequence[int] | None, most: int

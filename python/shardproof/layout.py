@@ -25,7 +25,6 @@ _Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
 
 _MIN: Final = -(2**63)
 _MAX: Final = 2**63 - 1
-_INT64: Final = range(_MIN, _MAX + 1)
 _MOST: Final = 10_000
 """Findings of one code that are kept; all are counted."""
 _SHOWN: Final = 10
@@ -65,14 +64,14 @@ class ChunkLayout:
         self.global_shape = integers(global_shape, "global_shape")
         rank = len(self.global_shape)
         self._fields = {name: _rows(value, name, rank)[0] for name, value in (("offsets", offsets), ("sizes", sizes))}
-        self._tables = _as_tables(self.global_shape, self._fields)
+        self._tables = _as_tables((self.global_shape,), self._fields)
 
     @classmethod
     def _of_tables(cls, global_shape: tuple[int, ...], offsets: Table | Ragged, sizes: Table | Ragged) -> ChunkLayout:
         layout = cls.__new__(cls)
         layout.global_shape = global_shape
         layout._fields = {"offsets": offsets, "sizes": sizes}
-        layout._tables = _as_tables(global_shape, layout._fields)  # noqa: SLF001
+        layout._tables = _as_tables((global_shape,), layout._fields)  # noqa: SLF001
         return layout
 
     @property
@@ -236,8 +235,7 @@ class ShardLayout(_core.Resolver):
             and isinstance(global_shape, tuple)
             and all(type(dim) is int for dim in global_shape)
         )
-        alike = len(self.local_shape) == rank and _fit(self.local_shape)
-        self._tables = _as_tables(self.global_shape, self._fields) if alike else None
+        self._tables = _as_tables((self.global_shape, self.local_shape), self._fields)
 
     @classmethod
     def of(cls, tensor: Any) -> ShardLayout:  # noqa: ANN401 - any tensor will do
@@ -536,17 +534,11 @@ def _same(left: Table | Ragged, right: Table | Ragged) -> bool:
     return np.array_equal(left, right)
 
 
-def _as_tables(global_shape: tuple[int, ...], fields: Mapping[str, Table | Ragged]) -> Mapping[str, Table] | None:
+def _as_tables(
+    shapes: tuple[tuple[int, ...], ...], fields: Mapping[str, Table | Ragged]
+) -> Mapping[str, Table] | None:
     """Give the tables of a layout without form faults, and None for any other."""
-    shape = len(next(iter(fields.values()))), len(global_shape)
-    for field in fields.values():
-        if isinstance(field, list) or field.shape != shape:
-            return None
-    return cast("Mapping[str, Table]", fields) if _fit(global_shape) else None
-
-
-def _fit(numbers: Iterable[int]) -> bool:
-    return all(map(_INT64.__contains__, numbers))
+    return cast("Mapping[str, Table]", fields) if _core.are_tables(shapes, tuple(fields.values())) else None
 
 
 def _shape_faults(name: str, shape: tuple[int, ...]) -> list[Finding]:

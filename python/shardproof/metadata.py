@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import index as as_integer
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from shardproof.errors import InvalidType
 
@@ -23,9 +23,6 @@ __all__ = [
     "TensorStorageMetadata",
     "integers",
 ]
-
-
-_PLAIN: Final = frozenset({int})
 
 
 def integers(values: Iterable[object], what: str) -> tuple[int, ...]:
@@ -48,8 +45,12 @@ def integers(values: Iterable[object], what: str) -> tuple[int, ...]:
     >>> integers([4, 0], "offset")
     (4, 0)
     """
-    if type(values) is tuple and _PLAIN.issuperset(map(type, values)):
-        return values
+    if type(values) is tuple:
+        for value in values:
+            if type(value) is not int:
+                break
+        else:
+            return values
     try:
         found = tuple(values)
     except TypeError:

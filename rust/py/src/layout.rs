@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numpy::{PyArray1, PyArray2};
+use numpy::{PyArray1, PyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -13,7 +13,7 @@ use shardproof_core::layout::{Shards, Table};
 use shardproof_core::tally::Tally;
 
 use crate::arrays::{self, Rows, table};
-use crate::rows::int;
+use crate::ints::Ints;
 use crate::{door, raised, records};
 
 /// Findings that were kept, and how many there are of each code.
@@ -23,6 +23,24 @@ pub(crate) type Counted<'py> = (Vec<Bound<'py, PyTuple>>, BTreeMap<u16, u64>);
 pub(crate) fn counted<'py>(py: Python<'py>, tally: &Tally) -> PyResult<Counted<'py>> {
     let kept = tally.findings().iter().map(|finding| records::tuple(py, finding)).collect::<PyResult<_>>()?;
     Ok((kept, tally.counts().iter().map(|(code, &count)| (code.number(), count)).collect()))
+}
+
+/// Whether all fields are tables with a row for every chunk, and all shapes as long as these rows and of 64 bits: then
+/// the layout has no fault of form.
+#[pyfunction]
+pub(crate) fn are_tables(shapes: &Bound<'_, PyTuple>, fields: &Bound<'_, PyTuple>) -> bool {
+    let ints = Ints::new(shapes.py());
+    let (mut rank, mut rows) = (None, None);
+    shapes.iter_borrowed().all(|shape| {
+        shape.cast::<PyTuple>().is_ok_and(|shape| {
+            *rank.get_or_insert(shape.len()) == shape.len() && shape.iter_borrowed().all(|dim| ints.read(dim).is_some())
+        })
+    }) && fields.iter_borrowed().all(|field| {
+        field.cast::<PyArray2<i64>>().is_ok_and(|field| match *field.shape() {
+            [len, width] => *rows.get_or_insert(len) == len && rank == Some(width),
+            _ => false,
+        })
+    })
 }
 
 /// Whether every chunk lies inside the tensor.
@@ -122,6 +140,7 @@ pub(crate) struct OffsetIndex {
     index: index::OffsetIndex,
     offsets: Py<PyArray2<i64>>,
     sizes: Py<PyArray2<i64>>,
+    ints: Ints,
 }
 
 #[pymethods]
@@ -131,7 +150,7 @@ impl OffsetIndex {
         let (starts, lengths) = (table(offsets)?, table(sizes)?);
         let index = door::run(py, starts.len(), |_| Ok(index::OffsetIndex::new(starts, lengths)))?
             .map_err(raised::limit_exceeded)?;
-        Ok(Self { index, offsets: offsets.clone().unbind(), sizes: sizes.clone().unbind() })
+        Ok(Self { index, offsets: offsets.clone().unbind(), sizes: sizes.clone().unbind(), ints: Ints::new(py) })
     }
 
     /// Position of the shard that starts at `offset`, exact ints, or None; a wrong hint is ignored.
@@ -189,7 +208,7 @@ impl OffsetIndex {
             many.as_mut_slice()
         };
         for (value, number) in values.iter_mut().zip(offset.iter_borrowed()) {
-            let Some(number) = int(number) else { return Ok(None) };
+            let Some(number) = self.ints.read(number) else { return Ok(None) };
             *value = number;
         }
         Ok(self.index.find(table(self.offsets.bind(py))?, table(self.sizes.bind(py))?, values, hint))

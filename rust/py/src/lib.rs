@@ -5,6 +5,7 @@ mod archive;
 mod arrays;
 mod dcp;
 mod door;
+mod ints;
 mod layout;
 mod part;
 mod plan;
@@ -31,7 +32,9 @@ mod _core {
     #[pymodule_export]
     use crate::dcp::{megatron_backend, read_dcp};
     #[pymodule_export]
-    use crate::layout::{OffsetIndex, Resolver, chunk_faults, chunks_inside, shard_faults, shards_inside, slices};
+    use crate::layout::{
+        OffsetIndex, Resolver, are_tables, chunk_faults, chunks_inside, shard_faults, shards_inside, slices,
+    };
     #[pymodule_export]
     use crate::part::Part;
     #[pymodule_export]

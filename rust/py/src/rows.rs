@@ -1,5 +1,7 @@
 //! Offsets and sizes as people write them: sequences of sequences of integers.
 
+use std::slice;
+
 use numpy::PyUntypedArray;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyException;
@@ -9,6 +11,7 @@ use shardproof_core::bounds;
 use shardproof_core::layout::{Chunks, Shards, Table};
 
 use crate::arrays;
+use crate::ints::Ints;
 use crate::raised;
 
 /// Rows between two questions whether Ctrl-C was pressed.
@@ -56,22 +59,29 @@ fn exact(rows: &Bound<'_, PyTuple>, rank: usize) -> PyResult<Option<(Vec<i64>, u
     let first = rows.iter_borrowed().next();
     let width = first.map_or(Ok(rank), |first| first.cast_exact::<PyTuple>().map(|first| first.len()));
     let Ok(width) = width else { return Ok(None) };
-    let mut values = Vec::with_capacity(rows.len().saturating_mul(width));
-    let mut unread = rows.iter_borrowed();
+    let mut values = Vec::new();
+    let count = rows.len().saturating_mul(width);
+    if values.try_reserve_exact(count).is_err() {
+        return Ok(None);
+    }
+    values.resize(count, 0);
+    let ints = Ints::new(rows.py());
+    let (mut unread, mut free) = (rows.iter_borrowed(), values.iter_mut());
     while unread.len() > 0 {
         rows.py().check_signals()?;
-        if !read_exact(unread.by_ref().take(WATCH), width, &mut values) {
+        if !read_exact(ints, unread.by_ref().take(WATCH), width, &mut free) {
             return Ok(None);
         }
     }
     Ok(Some((values, width)))
 }
 
-/// Append rows that are tuples of `width` ints, all of these very types; whether all of them were.
+/// Read rows that are tuples of `width` ints, all of these very types; whether all of them were.
 fn read_exact<'a, 'py: 'a>(
+    ints: Ints,
     rows: impl Iterator<Item = Borrowed<'a, 'py, PyAny>>,
     width: usize,
-    values: &mut Vec<i64>,
+    free: &mut slice::IterMut<'_, i64>,
 ) -> bool {
     for row in rows {
         let Ok(row) = row.cast_exact::<PyTuple>() else { return false };
@@ -79,16 +89,11 @@ fn read_exact<'a, 'py: 'a>(
             return false;
         }
         for number in row.iter_borrowed() {
-            let Some(number) = int(number) else { return false };
-            values.push(number);
+            let (Some(number), Some(place)) = (ints.read(number), free.next()) else { return false };
+            *place = number;
         }
     }
     true
-}
-
-/// Read an exact int of 64 bits; a bool is an int, but not exactly one.
-pub(crate) fn int(number: Borrowed<'_, '_, PyAny>) -> Option<i64> {
-    number.cast_exact::<PyInt>().ok()?.extract().ok()
 }
 
 /// Rows that are read and judged together, while they are in the cache.
@@ -111,14 +116,15 @@ pub(crate) fn tuples_inside(
     if fields.iter().any(|field| field.len() != global_offsets.len()) || local_shape.len() != rank {
         return Ok(false);
     }
+    let ints = Ints::new(global_offsets.py());
     let mut unread = fields.map(|field| field.iter_borrowed());
-    let mut read = fields.map(|_| Vec::with_capacity(BLOCK.saturating_mul(rank)));
     let mut left = global_offsets.len();
+    let mut read = fields.map(|_| vec![0; left.min(BLOCK).saturating_mul(rank)]);
     loop {
         let rows = left.min(BLOCK);
         for (unread, read) in unread.iter_mut().zip(&mut read) {
-            read.clear();
-            if !read_exact(unread.by_ref().take(rows), rank, read) {
+            read.truncate(rows.saturating_mul(rank));
+            if !read_exact(ints, unread.by_ref().take(rows), rank, &mut read.iter_mut()) {
                 return Ok(false);
             }
         }
