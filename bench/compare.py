@@ -14,13 +14,14 @@ import importlib
 import json
 import math
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from jobs import Job, home_of
+from jobs import XOR, Job, home_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -30,10 +31,10 @@ TABLES = ["protocol", "plans"]
 class Worker:
     """A process that times calls when it is asked to."""
 
-    def __init__(self, python: str, table: str) -> None:
+    def __init__(self, *command: str) -> None:
         environment = os.environ | {"PYTHONPATH": f"{HERE}{os.pathsep}{ROOT / 'python'}"}
         self.process = subprocess.Popen(
-            [python, str(HERE / "worker.py"), table],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -53,8 +54,14 @@ class Worker:
         self.process.wait()
 
 
-def interpreters() -> dict[str, str]:
+def homes() -> dict[str, str]:
+    """Find what runs peers: interpreters, and a program that is built for it."""
     found = {"here": sys.executable}
+    build = ["cargo", "build", "--release", "--quiet", "--package", "shardproof-core", "--example", "xor"]
+    if shutil.which("cargo") and subprocess.run(build, cwd=ROOT, check=False).returncode == 0:
+        found[XOR] = str(ROOT / "target/release/examples/xor")
+    else:
+        print(f"{XOR} is not compared: it cannot be built", file=sys.stderr)
     for framework in ("torch", "tensorplay"):
         python = os.environ.get(f"SHARDPROOF_{framework.upper()}_PYTHON")
         if python and Path(python).exists():
@@ -64,9 +71,14 @@ def interpreters() -> dict[str, str]:
     return found
 
 
-def measure(table: str, number: int, job: Job, rounds: int, pythons: dict[str, str]) -> dict[str, list[float]]:
+def measure(table: str, number: int, job: Job, rounds: int, programs: dict[str, str]) -> dict[str, list[float]]:
     """Time our call and those of the peers, one after the other, `rounds` times."""
-    runners = {peer: Worker(pythons[home_of(peer)], table) for peer in ["", *job.peers] if home_of(peer) in pythons}
+
+    def worker(home: str) -> Worker:
+        script = [str(job.items)] if home == XOR else [str(HERE / "worker.py"), table]
+        return Worker(programs[home], *script)
+
+    runners = {peer: worker(home) for peer in ["", *job.peers] if (home := home_of(peer)) in programs}
     try:
         for peer, worker in runners.items():
             worker.ask("prepare", number, peer)
@@ -91,6 +103,12 @@ def rows(job: Job, seconds: dict[str, list[float]]) -> Iterator[tuple[list[str],
     if job.most_us is not None:
         reached = statistics.median(ours) <= job.most_us * 1e-6
         yield [job.name, job.call, each, "", "", f"<= {job.most_us:g} us"], reached
+    if job.growth is not None:
+        peer, items, most = job.growth
+        fewer = seconds.pop(peer)
+        exponents = [math.log(of(ours) / of(fewer)) / math.log(job.items / items) for of in (statistics.median, min)]
+        found = f"time grows with the power {exponents[0]:.2f} (min {exponents[1]:.2f})"
+        yield [job.name, job.call, each, peer, found, f"<= {most:g}"], exponents[0] <= most
     for peer, theirs in seconds.items():
         ratio = statistics.median(theirs) / statistics.median(ours)
         must = job.must.get(peer)
@@ -122,7 +140,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the tables into the README")
     options = parser.parse_args()
     sys.path.insert(0, str(HERE))
-    pythons = interpreters()
+    programs = homes()
     short = 0
     for table in options.tables:
         lines = [
@@ -130,7 +148,7 @@ def main() -> int:
             "|---|---|---|---|---|---|",
         ]
         for number, job in enumerate(importlib.import_module(table).JOBS):
-            for cells, reached in rows(job, measure(table, number, job, options.rounds, pythons)):
+            for cells, reached in rows(job, measure(table, number, job, options.rounds, programs)):
                 short += not reached
                 lines.append(f"| {' | '.join(cells)} |")
                 print(lines[-1], "" if reached else "  <-- falls short", flush=True)

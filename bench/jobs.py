@@ -28,6 +28,8 @@ class Job:
         How many times faster than a peer we have to be.
     most_us
         Microseconds that one call of ours may take, where there is no peer.
+    growth
+        The peer that is our own call on fewer things, how many these are, and the exponent with which time may grow.
     """
 
     name: str
@@ -37,8 +39,13 @@ class Job:
     peers: Mapping[str, Callable[[], Call]] = field(default_factory=dict)
     must: Mapping[str, float] = field(default_factory=dict)
     most_us: float | None = None
+    growth: tuple[str, int, float] | None = None
+
+
+XOR = "xor-reading in Rust"
+"""The yardstick of reading: a Rust program that does nothing but look at the same bytes."""
 
 
 def home_of(peer: str) -> str:
     """Name the environment in which a peer lives: torch and TensorPlay cannot share a process with each other."""
-    return peer if peer in {"torch", "tensorplay"} else "here"
+    return peer if peer in {"torch", "tensorplay", XOR} else "here"

@@ -6,7 +6,7 @@ import random
 import sys
 from pathlib import Path
 
-from jobs import Job
+from jobs import XOR, Job
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -275,14 +275,30 @@ def dict_one_by_one(grid):
 HUNDRED = Grid(100)
 TEN_THOUSAND = Grid(10_000)
 
+MILLION = 1_000_000
+
+
+def elsewhere():
+    """Stand for what another program does."""
+    raise NotImplementedError
+
+
 JOBS = [
     Job(
         "form and bounds of int64 arrays",
         "`layout.findings()`",
         GRID.count,
         lambda: ready_layout(GRID),
-        {"NumPy in blocks": lambda: blocked_numpy(GRID)},
-        {"NumPy in blocks": 4},
+        {"NumPy in blocks": lambda: blocked_numpy(GRID), XOR: elsewhere},
+        {"NumPy in blocks": 4, XOR: 0.4},
+    ),
+    Job(
+        "the same, 1e6 shards",
+        "`layout.findings()`",
+        MILLION,
+        lambda: ready_layout(Grid(MILLION)),
+        {XOR: elsewhere},
+        {XOR: 0.75},
     ),
     Job(
         "the same, 100 shards, ready layout",
@@ -331,6 +347,14 @@ JOBS = [
             "torch": lambda: foreign_every_shard(TEN_THOUSAND, "torch"),
         },
         {"tensorplay": 1500},
+    ),
+    Job(
+        "resolve every shard of 1e6",
+        "`get_checkpointable_tensor_shard(tensor, index)`",
+        MILLION,
+        lambda: every_shard(Grid(MILLION)),
+        {"1e3 shards": lambda: every_shard(Grid(1000))},
+        growth=("1e3 shards", 1000, 1.1),
     ),
     Job(
         "prepare an index, shuffled",

@@ -125,3 +125,12 @@ def test_the_page_of_the_protocol_names_tests_that_exist():
     assert len(named) >= 11
     for name in named:
         assert f"def {name}(" in tests, name
+
+
+def test_only_the_files_that_may_be_unsafe_are():
+    rust = ROOT / "rust"
+    assert "#![forbid(unsafe_code)]" in (rust / "core" / "src" / "lib.rs").read_text()
+    sources = list((rust / "py" / "src").glob("*.rs"))
+    assert len(sources) >= 10
+    assert {path.name for path in sources if re.search(r"\bunsafe \{", path.read_text())} == {"arrays.rs", "ints.rs"}
+    assert all("// SAFETY:" in (rust / "py" / "src" / name).read_text() for name in ("arrays.rs", "ints.rs"))

@@ -9,7 +9,7 @@ import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shardproof import ChunkLayout, InvalidType, LayoutError, LookupFailed, MetadataIndex, ShardLayout
+from shardproof import ChunkLayout, InvalidType, LayoutError, LimitExceeded, LookupFailed, MetadataIndex, ShardLayout
 
 EDGES = [-(2**64), -(2**63) - 1, -(2**63), -1, 0, 1, 2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**64]
 
@@ -260,3 +260,34 @@ def test_chunks_are_read_one_by_one_and_compared_by_value():
     assert chunks != ChunkLayout((40, 31), GRID, [(4, 3)] * 100)
     with pytest.raises(LayoutError, match="SP105"):
         _ = ChunkLayout((4,), [(2**64,)], [(1,)]).offsets
+
+
+def test_ints_of_every_length_are_read_exactly():
+    edges = [2**bits + step for bits in (0, 8, 15, 29, 30, 31, 59, 60, 61, 62, 63) for step in (-2, -1, 0, 1)]
+    numbers = sorted({sign * edge for edge in edges for sign in (-1, 1)} - {2**63, 2**63 + 1, -(2**63) - 1})
+    assert {0, 1, -1, 2**30 - 1, 2**30, -(2**30), -(2**63), 2**63 - 1} <= set(numbers)
+    rows = tuple((number, -1 - number) for number in numbers)
+    chunks = ChunkLayout((1, 1), rows, rows)
+    assert [tuple(row) for row in chunks.offsets.tolist()] == list(rows)
+    places = [number for number in numbers if number >= 0]
+    offsets = tuple((place,) for place in places)
+    layout = ShardLayout((2**63 - 1,), offsets, ((0,),) * len(places), ((0,),) * len(places), (1,))
+    assert [layout.resolve(offset) for offset in offsets] == list(range(len(places)))
+    for nowhere in (2**63, -(2**63) - 1, 2**64, -1, 2**30 + 3):
+        with pytest.raises(LookupFailed):
+            layout.resolve((nowhere,))
+
+
+def test_an_array_that_is_not_aligned_is_copied():
+    raw = b"\0" + np.array(GRID, np.int64).tobytes()
+    crooked = np.frombuffer(raw, np.int64, offset=1).reshape(-1, 2)
+    assert not crooked.flags.aligned
+    layout = ShardLayout((40, 30), crooked, [(0, 0)] * 100, [(4, 3)] * 100, (400, 3))
+    assert [layout.resolve(offset) for offset in GRID] == list(range(100))
+
+
+def test_more_answers_than_memory_holds_are_refused():
+    layout = ShardLayout((), [()], [()], [()], ())
+    assert layout.resolve_many(np.empty((3, 0), np.int64)).tolist() == [0, 0, 0]
+    with pytest.raises(LimitExceeded):
+        layout.resolve_many(np.empty((2**58, 0), np.int64))

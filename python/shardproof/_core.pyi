@@ -3,6 +3,7 @@ from typing import Literal, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
 from shardproof.findings import CoreRecord
 
@@ -127,6 +128,7 @@ class OffsetIndex:
     def find_many(self, offsets: _Table) -> _Table: ...
     def memory_bytes(self) -> int: ...
 
+@disjoint_base
 class Resolver:
     _index: OffsetIndex | None
     def __new__(cls, *_args: object, **_named: object) -> Self: ...

@@ -534,9 +534,7 @@ def _same(left: Table | Ragged, right: Table | Ragged) -> bool:
     return np.array_equal(left, right)
 
 
-def _as_tables(
-    shapes: tuple[tuple[int, ...], ...], fields: Mapping[str, Table | Ragged]
-) -> Mapping[str, Table] | None:
+def _as_tables(shapes: tuple[tuple[int, ...], ...], fields: Mapping[str, Table | Ragged]) -> Mapping[str, Table] | None:
     """Give the tables of a layout without form faults, and None for any other."""
     return cast("Mapping[str, Table]", fields) if _core.are_tables(shapes, tuple(fields.values())) else None
 

@@ -1,14 +1,12 @@
 //! The one door to long work: it releases the interpreter lock, answers Ctrl-C and turns a panic into an error.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use shardproof_core::interrupt::{Interrupt, Interrupted};
+use shardproof_core::interrupt::{Interrupt, Interrupted, Stopped, attempt};
 
 /// Work, in chunks or things as cheap, below which taking and giving the lock costs more than the work.
 const ATTACHED: usize = 1 << 10;
@@ -31,7 +29,7 @@ pub(crate) fn run<T: Send>(
     work: impl FnOnce(Interrupt<'_>) -> Result<T, Interrupted> + Send,
 ) -> PyResult<T> {
     if chunks < UNWATCHED {
-        let unwatched = || catch_unwind(AssertUnwindSafe(|| work(Interrupt::NEVER)));
+        let unwatched = || attempt(|| work(Interrupt::NEVER));
         let done = if chunks < ATTACHED { unwatched() } else { py.detach(unwatched) };
         return answer(done);
     }
@@ -39,7 +37,7 @@ pub(crate) fn run<T: Send>(
     thread::scope(|scope| {
         let (here, stop, finished) = (thread::current(), &stop, &finished);
         let worker = scope.spawn(move || {
-            let done = catch_unwind(AssertUnwindSafe(|| work(Interrupt::on(stop))));
+            let done = attempt(|| work(Interrupt::on(stop)));
             finished.store(true, Ordering::Release);
             here.unpark();
             done
@@ -52,21 +50,13 @@ pub(crate) fn run<T: Send>(
                 return Err(raised);
             }
         }
-        answer(worker.join().and_then(|done| done))
+        answer(worker.join().unwrap_or_else(|_| Err(Stopped::Panicked(String::from("outside of the work")))))
     })
 }
 
-fn answer<T>(done: Result<Result<T, Interrupted>, Box<dyn Any + Send>>) -> PyResult<T> {
-    match done {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(Interrupted)) => Err(PyKeyboardInterrupt::new_err(())),
-        Err(panic) => {
-            let says = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("unknown");
-            Err(PyRuntimeError::new_err(format!("shardproof has a bug, please report it: {says}")))
-        }
-    }
+fn answer<T>(done: Result<T, Stopped>) -> PyResult<T> {
+    done.map_err(|stopped| match stopped {
+        Stopped::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Stopped::Panicked(says) => PyRuntimeError::new_err(format!("shardproof has a bug, please report it: {says}")),
+    })
 }

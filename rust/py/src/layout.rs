@@ -162,7 +162,9 @@ impl OffsetIndex {
     /// Positions of the shards that start at each row of `offsets`, -1 where there is none.
     fn find_many<'py>(&self, py: Python<'py>, offsets: &Rows<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let queries = table(offsets)?;
-        let mut answers = vec![0; queries.len()];
+        let mut answers = Vec::new();
+        answers.try_reserve_exact(queries.len()).map_err(raised::limit_exceeded)?;
+        answers.resize(queries.len(), 0);
         let (starts, sizes) = (self.offsets.bind(py), self.sizes.bind(py));
         let (starts, sizes): (Table<'_>, Table<'_>) = (table(starts)?, table(sizes)?);
         door::run(py, queries.len(), |interrupt| {

@@ -96,8 +96,8 @@ fn read_exact<'a, 'py: 'a>(
     true
 }
 
-/// Rows that are read and judged together, while they are in the cache.
-const BLOCK: usize = 1 << 12;
+/// Numbers of a field that are read and judged together, while they are in the cache.
+const BLOCK: usize = 1 << 13;
 
 /// Whether shards that are written as tuples of tuples of ints, all of these very types, lie inside both tensors.
 ///
@@ -119,9 +119,10 @@ pub(crate) fn tuples_inside(
     let ints = Ints::new(global_offsets.py());
     let mut unread = fields.map(|field| field.iter_borrowed());
     let mut left = global_offsets.len();
-    let mut read = fields.map(|_| vec![0; left.min(BLOCK).saturating_mul(rank)]);
+    let block = left.min(BLOCK.checked_div(rank).unwrap_or(BLOCK).max(1));
+    let mut read = fields.map(|_| vec![0; block.saturating_mul(rank)]);
     loop {
-        let rows = left.min(BLOCK);
+        let rows = left.min(block);
         for (unread, read) in unread.iter_mut().zip(&mut read) {
             read.truncate(rows.saturating_mul(rank));
             if !read_exact(ints, unread.by_ref().take(rows), rank, &mut read.iter_mut()) {
