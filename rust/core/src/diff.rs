@@ -7,7 +7,7 @@ use crate::bounds;
 use crate::findings::Code;
 use crate::interrupt::Interrupt;
 use crate::layout::{Boxes, Inside, Table};
-use crate::plan::cover::{self, Region};
+use crate::locate::{Region, patch};
 use crate::plan::{self, Columns, Refused, WriteError};
 
 /// How two layouts compare.
@@ -60,7 +60,7 @@ pub fn layouts(left: Inside<'_>, right: Inside<'_>, limit: u64, interrupt: Inter
     }
     for side in [&mut left, &mut right] {
         side.dedup();
-        cover::merge(side);
+        patch::join(side);
     }
     if left == right {
         return Ok(Difference::Cut);
@@ -81,6 +81,7 @@ fn regions(chunks: Inside<'_>) -> Vec<Region> {
         .map(|(offsets, sizes)| Region {
             low: offsets.to_vec(),
             high: offsets.iter().zip(sizes).map(|(&start, &size)| start.saturating_add(size)).collect(),
+            times: 1,
             chunks: Vec::new(),
         })
         .collect();
@@ -132,12 +133,13 @@ fn missing(
         .map(|(low, sizes)| Region {
             high: low.iter().zip(sizes).map(|(&start, size)| start.saturating_add(size)).collect(),
             low,
+            times: 0,
             chunks: Vec::new(),
         })
         .collect();
     gaps.sort_unstable();
     gaps.dedup();
-    cover::merge(&mut gaps);
+    patch::join(&mut gaps);
     Ok((boxes(&gaps), sources.complete))
 }
 

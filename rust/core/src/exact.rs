@@ -37,6 +37,8 @@ trait Naming: Copy {
     fn hash(self, name: Self::Name) -> u64;
     fn signed(self, name: Self::Name, negative: bool) -> Self::Signed;
     fn split(self, signed: Self::Signed) -> (Self::Name, bool);
+    /// The coordinates of a point, then zeros.
+    fn coordinates(self, name: Self::Name) -> [i64; MAX_RANK];
 }
 
 /// Points by their row-major number, where all numbers are below 2^62.
@@ -82,6 +84,15 @@ impl<const RANK: usize> Naming for Linear<RANK> {
     fn split(self, signed: u64) -> (u64, bool) {
         (signed >> 1, signed & 1 == 1)
     }
+
+    fn coordinates(self, name: u64) -> [i64; MAX_RANK] {
+        let (mut coordinates, mut rest) = ([0; MAX_RANK], name);
+        for (coordinate, stride) in coordinates.iter_mut().zip(self.strides) {
+            *coordinate = rest.checked_div(stride).unwrap_or_default().cast_signed();
+            rest = rest.checked_rem(stride).unwrap_or_default();
+        }
+        coordinates
+    }
 }
 
 /// Points by their coordinates.
@@ -114,6 +125,10 @@ impl Naming for Spelled {
     fn split(self, signed: Self::Signed) -> (Self::Name, bool) {
         signed
     }
+
+    fn coordinates(self, name: Self::Name) -> [i64; MAX_RANK] {
+        name
+    }
 }
 
 /// Both halves of a product, one on the other.
@@ -131,29 +146,40 @@ fn folded(word: u64, multiplier: u64) -> u64 {
 /// # Errors
 ///
 /// [`Interrupted`] when the caller raises the flag.
-#[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "any bits make a seed")]
 pub fn cancels(
     chunks: Inside<'_>,
     times: u64,
     seed: u128,
     interrupt: Interrupt<'_>,
 ) -> Result<Option<bool>, Interrupted> {
-    let multiplier = seed as u64 | 1;
-    let shape = chunks.chunks().shape();
     macro_rules! by_rank {
         ($($rank:literal)*) => {
-            match shape.len() {
-                $($rank => match Linear::<$rank>::new(shape, multiplier) {
-                    Some(naming) => Corners::<$rank, { 1 << $rank }, _> { chunks, naming, interrupt }.cancel(times).map(Some),
-                    None => Corners::<$rank, { 1 << $rank }, _> { chunks, naming: Spelled { multiplier }, interrupt }
-                        .cancel(times)
-                        .map(Some),
-                },)*
+            match chunks.chunks().rank() {
+                $($rank => each_unbalanced::<$rank, { 1 << $rank }>(chunks, times, seed, interrupt, &mut |_, _| false)
+                    .map(Some),)*
                 _ => Ok(None),
             }
         };
     }
     by_rank!(1 2 3 4 5 6)
+}
+
+/// Visit the corners that do not cancel when `times` times the tensor is taken from `chunks`, in no order.
+///
+/// `take` gets a point and by how much coverage changes there; false ends the visit, and is the answer then.
+#[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "any bits make a seed")]
+pub(crate) fn each_unbalanced<const RANK: usize, const COUNT: usize>(
+    chunks: Inside<'_>,
+    times: u64,
+    seed: u128,
+    interrupt: Interrupt<'_>,
+    take: &mut impl FnMut([i64; MAX_RANK], i64) -> bool,
+) -> Result<bool, Interrupted> {
+    let multiplier = seed as u64 | 1;
+    match Linear::<RANK>::new(chunks.chunks().shape(), multiplier) {
+        Some(naming) => Corners::<RANK, COUNT, _> { chunks, naming, interrupt }.cancel(times, take),
+        None => Corners::<RANK, COUNT, _> { chunks, naming: Spelled { multiplier }, interrupt }.cancel(times, take),
+    }
 }
 
 /// The corners of what merging leaves of `chunks`.
@@ -164,7 +190,8 @@ struct Corners<'a, const RANK: usize, const COUNT: usize, N> {
 }
 
 impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, N> {
-    fn cancel(&self, times: u64) -> Result<bool, Interrupted> {
+    /// Hand on what does not cancel, until `take` is false.
+    fn cancel(&self, times: u64, take: &mut impl FnMut([i64; MAX_RANK], i64) -> bool) -> Result<bool, Interrupted> {
         let Some(whole) = Brick::<[i64; RANK]>::whole(self.chunks.chunks().shape()) else { return Ok(false) };
         let mut boxes = 0_usize;
         self.each_box(&mut |_| boxes += 1)?;
@@ -188,7 +215,9 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
                         table.add(name, hash << bits, if negative { weight } else { -weight });
                     }
                 });
-                if table.unbalanced > 0 {
+                if table.unbalanced > 0
+                    && !table.counts().all(|(name, count)| take(self.naming.coordinates(name), count))
+                {
                     return Ok(false);
                 }
                 start = end;
@@ -268,6 +297,11 @@ struct Table<K> {
 impl<K: Copy + Eq> Table<K> {
     const fn new(empty: K) -> Self {
         Self { slots: Vec::new(), empty, shift: 0, unbalanced: 0 }
+    }
+
+    /// The names whose counts are not zero.
+    fn counts(&self) -> impl Iterator<Item = (K, i64)> {
+        self.slots.iter().copied().filter(|&(_, count)| count != 0)
     }
 
     /// Forget everything and make room for `names`.

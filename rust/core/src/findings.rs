@@ -3,6 +3,8 @@
 //! The core names the fault and the numbers that clash. Severity, wording and explanation live in one table in
 //! Python, `shardproof/findings.py`; a test holds both lists of codes equal.
 
+use crate::volume::Volume;
+
 macro_rules! codes {
     ($($variant:ident = $number:literal, $name:literal;)*) => {
         /// A finding's stable code.
@@ -141,26 +143,7 @@ impl Value {
     /// The number of elements of a box, exact at any size; 1 at rank 0, 0 where a size is negative.
     #[must_use]
     pub fn elements(sizes: &[i64]) -> Self {
-        const LIMB: u128 = 10_u128.pow(18);
-        let mut limbs = vec![1_u128];
-        for &size in sizes {
-            let mut carry = 0_u128;
-            for limb in &mut limbs {
-                // Below 10^18 * 2^63 + 2^64: no step of this overflows.
-                carry = carry.saturating_add(limb.saturating_mul(u128::try_from(size).unwrap_or(0)));
-                (*limb, carry) = (carry % LIMB, carry / LIMB);
-            }
-            while carry > 0 {
-                limbs.push(carry % LIMB);
-                carry /= LIMB;
-            }
-        }
-        let digits = limbs.iter().rev().map(|limb| format!("{limb:018}")).collect::<Vec<_>>().concat();
-        let digits = digits.trim_start_matches('0');
-        match digits {
-            "" => Self::Int(0),
-            _ => digits.parse().map_or_else(|_| Self::Decimal(digits.to_owned()), Self::Int),
-        }
+        Self::from(&Volume::of(sizes))
     }
 }
 
@@ -190,6 +173,12 @@ impl From<i128> for Value {
 impl From<u128> for Value {
     fn from(number: u128) -> Self {
         i128::try_from(number).map_or_else(|_| Self::Decimal(number.to_string()), Self::Int)
+    }
+}
+
+impl From<&Volume> for Value {
+    fn from(volume: &Volume) -> Self {
+        volume.to_u128().map_or_else(|| Self::Decimal(volume.to_string()), Self::from)
     }
 }
 

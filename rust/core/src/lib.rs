@@ -20,6 +20,8 @@ pub mod index;
 pub mod interrupt;
 pub mod join;
 pub mod layout;
+pub mod local;
+mod locate;
 pub mod plan;
 pub mod proof;
 pub mod tally;

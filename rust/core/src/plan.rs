@@ -9,7 +9,6 @@
 )]
 
 mod cost;
-pub(crate) mod cover;
 mod source;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -154,7 +153,7 @@ impl Reads<'_> {
 }
 
 /// The number of elements of a box, unless beyond 128 bits.
-fn volume(sizes: &[i64]) -> Option<u128> {
+pub(crate) fn volume(sizes: &[i64]) -> Option<u128> {
     sizes.iter().try_fold(1_u128, |volume, &size| volume.checked_mul(u128::from(size.unsigned_abs())))
 }
 

@@ -4,6 +4,7 @@
 //! What is left goes into the coverage residue, a sum that depends on nothing but how often each element is covered,
 //! takes O(rank) a chunk in any order and no memory, and whose error is bounded for every layout.
 
+pub(crate) mod fault;
 mod keys;
 mod report;
 pub mod residue;
@@ -112,6 +113,13 @@ pub struct Question<'a> {
     pub keys: &'a [u8],
 }
 
+impl Question<'_> {
+    /// Where corners are put; no answer depends on it.
+    pub(crate) fn seed(&self) -> u128 {
+        self.keys.first_chunk().map_or(0, |key| u128::from_le_bytes(*key))
+    }
+}
+
 /// Why there is no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -140,6 +148,7 @@ pub enum Error {
 /// [`Error::Interrupted`].
 pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<'_>) -> Result<Verdict, Error> {
     let &Question { expected, rigour, keys } = question;
+    let seed = question.seed();
     let layout = chunks.chunks();
     let rows = u64::try_from(layout.len()).unwrap_or(u64::MAX);
     if layout.shape().contains(&0) {
@@ -150,7 +159,7 @@ pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<
         return Ok(Verdict::exact(expected, rows, Method::Coalesced));
     }
     let keys = keys::each(keys, layout.rank())?;
-    let case = Case { chunks, expected, rigour, keys, interrupt };
+    let case = Case { chunks, expected, rigour, keys, seed, interrupt };
     let small = layout.shape().iter().all(|&dim| dim <= Mersenne61::LARGEST_DIM);
     macro_rules! by_rank {
         ($($rank:literal)*) => {
@@ -171,6 +180,7 @@ struct Case<'a> {
     expected: Expected,
     rigour: Rigour,
     keys: &'a [[u8; 16]],
+    seed: u128,
     interrupt: Interrupt<'a>,
 }
 
@@ -210,8 +220,8 @@ impl Case<'_> {
 
     fn by_corners(&self, times: u64) -> Result<Verdict, Error> {
         let rank = self.chunks.chunks().rank();
-        let seed = self.keys.first().map_or(0, |key| u128::from_le_bytes(*key));
-        let whole = exact::cancels(self.chunks, times, seed, self.interrupt)?.ok_or(Error::RankTooHigh { rank })?;
+        let whole =
+            exact::cancels(self.chunks, times, self.seed, self.interrupt)?.ok_or(Error::RankTooHigh { rank })?;
         Ok(Verdict { whole, multiplicity: whole.then_some(times), method: Method::Corners, error_bound: 0.0 })
     }
 }

@@ -5,6 +5,7 @@
 )]
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use crate::layout::Chunks;
 
@@ -52,6 +53,23 @@ impl Volume {
         let (longer, shorter) = if self.0.len() < other.0.len() { (other, self) } else { (self, other) };
         let rest = shorter.0.iter().copied().chain(std::iter::repeat(0));
         Self::carried(longer.0.iter().zip(rest).map(|(&a, b)| u128::from(a) + u128::from(b)))
+    }
+
+    /// What is left without `other`; zero if that is more.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        if *self <= *other {
+            return Self::default();
+        }
+        let mut borrow = false;
+        let others = other.0.iter().copied().chain(std::iter::repeat(0));
+        let limbs = self.0.iter().zip(others).map(|(&limb, other)| {
+            let (less, first) = limb.overflowing_sub(other);
+            let (less, second) = less.overflowing_sub(u64::from(borrow));
+            borrow = first || second;
+            u128::from(less)
+        });
+        Self::carried(limbs)
     }
 
     /// This many `factor` times.
@@ -115,6 +133,25 @@ impl From<u128> for Volume {
     #[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "the halves are cut to fit")]
     fn from(number: u128) -> Self {
         Self::carried([u128::from(number as u64), number >> 64].into_iter())
+    }
+}
+
+impl fmt::Display for Volume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: u128 = 10_u128.pow(18);
+        let (mut groups, mut rest) = (Vec::new(), self.0.clone());
+        while !rest.is_empty() {
+            let mut group = 0;
+            for limb in rest.iter_mut().rev() {
+                let high = group << 64 | u128::from(*limb);
+                // A rest below the divisor: the quotient fits a limb.
+                (*limb, group) = (u64::try_from(high / DIGITS).unwrap_or(u64::MAX), high % DIGITS);
+            }
+            groups.push(group);
+            while rest.pop_if(|limb| *limb == 0).is_some() {}
+        }
+        write!(f, "{}", groups.pop().unwrap_or_default())?;
+        groups.iter().rev().try_for_each(|group| write!(f, "{group:018}"))
     }
 }
 

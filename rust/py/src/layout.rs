@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyInt, PySlice, PyTuple};
 use shardproof_core::bounds::{self, EmptyPastEnd};
 use shardproof_core::index;
 use shardproof_core::layout::{Shards, Table};
+use shardproof_core::local;
 use shardproof_core::tally::Tally;
 
 use crate::arrays::{self, Rows, table};
@@ -103,6 +104,29 @@ pub(crate) fn shard_faults<'py>(
         let mut tally = Tally::keeping(most);
         bounds::name_shard_faults(shards, place(positions.as_deref()), &mut tally);
         Ok(tally)
+    })?;
+    counted(py, &tally)
+}
+
+/// Name elements that several shards have, and count those of the local tensor that none has.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the tables of a layout, one by one")]
+pub(crate) fn local_faults<'py>(
+    py: Python<'py>,
+    global_shape: Vec<i64>,
+    global_offsets: &Rows<'_>,
+    local_sizes: &Rows<'_>,
+    local_shape: Vec<i64>,
+    local_offsets: &Rows<'_>,
+    positions: Option<Vec<u64>>,
+    seed: u128,
+    most: usize,
+) -> PyResult<Counted<'py>> {
+    let chunks = arrays::chunks(&global_shape, global_offsets, local_sizes)?;
+    let shards = Shards::new(chunks, &local_shape, table(local_offsets)?).map_err(raised::invalid_input)?;
+    let tally = door::run(py, chunks.len(), |interrupt| {
+        let mut tally = Tally::keeping(most);
+        local::name_faults(shards, &place(positions.as_deref()), seed, &mut tally, interrupt).map(|()| tally)
     })?;
     counted(py, &tally)
 }

@@ -4,15 +4,12 @@ use hashbrown::HashMap;
 
 use super::part::{EqualBoxes, Part, Record, Tensor};
 use crate::bounds::{self, EmptyPastEnd};
-use crate::findings::{Code, Finding, Positions, Value};
+use crate::findings::{Code, Finding};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::layout::{Chunks, Inside, Table};
-use crate::plan::cover::{self, Region};
+use crate::proof::fault::Uneven;
 use crate::proof::{self, Expected, Question, Rigour};
 use crate::tally::Tally;
-
-/// How often a chunk may be looked at, on average, to name what is wrong with the coverage of a tensor.
-const LOOKS: u64 = 256;
 
 /// Judge form, bounds and coverage of all tensors of a part.
 ///
@@ -121,9 +118,12 @@ impl Judge<'_> {
         self.name(chunks, row_of)
     }
 
+    const fn question(&self) -> Question<'_> {
+        Question { expected: Expected::Times(1), rigour: Rigour::Bounded, keys: self.keys }
+    }
+
     fn is_whole(&self, chunks: Inside<'_>) -> Result<bool, Interrupted> {
-        let question = Question { expected: Expected::Times(1), rigour: Rigour::Bounded, keys: self.keys };
-        match proof::decide(chunks, &question, self.interrupt) {
+        match proof::decide(chunks, &self.question(), self.interrupt) {
             Ok(verdict) => Ok(verdict.whole),
             Err(proof::Error::Interrupted(interrupted)) => Err(interrupted),
             Err(_) => Ok(false),
@@ -153,71 +153,26 @@ impl Judge<'_> {
 
     /// Name the elements that are covered never, or more than once.
     fn name(&mut self, chunks: Inside<'_>, row_of: &dyn Fn(usize) -> usize) -> Result<(), Interrupted> {
-        let count = u64::try_from(chunks.chunks().len()).unwrap_or(u64::MAX);
-        let mut budget = count.saturating_add(1).saturating_mul(LOOKS);
-        let regions = cover::uneven(chunks, 1, false, &mut budget, self.interrupt)?;
-        let mut duplicates: Vec<&[u32]> = Vec::new();
-        for region in &regions.list {
-            if region.chunks.is_empty() {
-                self.gap(region, regions.list.len() == 1);
-                continue;
-            }
-            let box_of = |chunk: &u32| {
-                let row = usize::try_from(*chunk).ok()?;
-                Some((chunks.chunks().offsets().row(row)?, chunks.chunks().sizes().row(row)?))
-            };
-            let first = region.chunks.first().and_then(box_of);
-            let equal = region.chunks.iter().all(|chunk| box_of(chunk) == first);
-            if equal && duplicates.contains(&region.chunks.as_slice()) {
-                continue;
-            }
-            let finding = Finding::new(if equal { Code::ChunkDuplicate } else { Code::ChunkOverlap });
-            let sizes = region.sizes();
-            let finding = match first.filter(|_| equal) {
-                Some((offsets, sizes)) => finding.in_region(offsets, sizes),
-                None => finding.in_region(&region.low, &sizes).with("elements", Value::elements(&sizes)),
-            };
-            let positions = self.positions(&region.chunks, row_of);
-            self.report(finding.with("times", region.chunks.len()).at_all(positions));
-            if equal {
-                duplicates.push(&region.chunks);
-            }
-        }
-        if !regions.complete {
+        let positions = self.part.positions(self.tensor);
+        let gap = match self.tensor.fill() {
+            Some(fill) => Some(Finding::new(Code::ChunkMissingFill).with("fill", fill)),
+            None => (!self.part.incomplete).then(|| Finding::new(Code::ChunkGap)),
+        };
+        let uneven = Uneven {
+            chunks,
+            position_of: &|row| positions.get(row_of(row)).copied().map_or(u64::MAX, u64::from),
+            expected: 1,
+            seed: self.question().seed(),
+            gap,
+        };
+        let mut faults = Tally::keeping(self.tally.most());
+        let totals = uneven.name(&mut faults, self.interrupt)?;
+        self.tally.absorb(faults, |finding| finding.of_tensor(self.tensor.fqn()));
+        if !totals.complete {
             let reason = "not every element is covered exactly once; where was not found within the limits";
             self.report(Finding::new(Code::ChunkGap).with("reason", reason));
         }
         Ok(())
-    }
-
-    fn gap(&mut self, region: &Region, alone: bool) {
-        let sizes = region.sizes();
-        let elements = Value::elements(&sizes);
-        if let Some(fill) = self.tensor.fill() {
-            let finding = Finding::new(Code::ChunkMissingFill).in_region(&region.low, &sizes);
-            self.report(finding.with("elements", elements).with("fill", fill));
-            return;
-        }
-        if self.part.incomplete {
-            return;
-        }
-        self.report(Finding::new(Code::ChunkGap).in_region(&region.low, &sizes).with("elements", elements));
-        let mut starts = region.low.iter().zip(self.tensor.shape()).enumerate().filter(|(_, (low, _))| **low > 0);
-        if let (true, Some((dimension, (&covered, &dim))), None) = (alone, starts.next(), starts.next())
-            && region.high == self.tensor.shape()
-            && dim.checked_rem(covered) == Some(0)
-        {
-            let factor = dim.checked_div(covered).unwrap_or_default();
-            self.report(Finding::new(Code::DeclaredMultiple).in_dimension(dimension).with("factor", factor));
-        }
-    }
-
-    fn positions(&self, chunks: &[u32], row_of: &dyn Fn(usize) -> usize) -> Positions {
-        let positions = self.part.positions(self.tensor);
-        chunks
-            .iter()
-            .filter_map(|&chunk| positions.get(row_of(usize::try_from(chunk).ok()?)).copied().map(u64::from))
-            .collect()
     }
 
     fn report(&mut self, finding: Finding) {

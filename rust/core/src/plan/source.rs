@@ -1,12 +1,12 @@
 //! Whether every wanted element has a source, and only one.
 
 use super::Reads;
-use super::cover::{self, Region};
 use crate::bounds;
 use crate::findings::{Code, Finding, Positions, Value};
 use crate::interrupt::Interrupt;
 use crate::join::{self, Refused};
 use crate::layout::{Chunks, Inside, Table};
+use crate::locate::cover::{self, Region};
 
 /// Compare reads with each other up to so many, and join them beyond.
 const FEW: usize = 32;

@@ -65,7 +65,7 @@ impl Layout {
     }
 
     /// How often every element is covered, by painting.
-    fn painted(&self) -> Vec<u64> {
+    pub(crate) fn painted(&self) -> Vec<u64> {
         let mut paint = vec![0; self.shape.iter().product::<i64>().try_into().unwrap()];
         for (offsets, sizes) in &self.boxes {
             for element in 0..sizes.iter().product::<i64>() {
@@ -116,7 +116,7 @@ fn check(layout: &Layout, random: &mut Random) {
     }
 }
 
-fn sides(dim: i64) -> Vec<(i64, i64)> {
+pub(crate) fn sides(dim: i64) -> Vec<(i64, i64)> {
     (0..=dim).flat_map(|start| (0..=dim - start).map(move |size| (start, size))).collect()
 }
 
@@ -161,7 +161,7 @@ fn every_square_of_four_elements_with_three_chunks_is_judged_like_paint() {
 }
 
 /// Cut a box in two at random places until there are about `count` pieces.
-fn guillotine(shape: &[i64], count: usize, random: &mut Random) -> Vec<Box_> {
+pub(crate) fn guillotine(shape: &[i64], count: usize, random: &mut Random) -> Vec<Box_> {
     let mut pieces = vec![(vec![0; shape.len()], shape.to_vec())];
     for _ in 1..count.max(1) {
         let at = usize::try_from(random.below(i64::try_from(pieces.len()).unwrap())).unwrap();
@@ -183,7 +183,7 @@ fn guillotine(shape: &[i64], count: usize, random: &mut Random) -> Vec<Box_> {
 }
 
 /// One change that may or may not matter: drop, double, move, shrink or swap.
-fn plant(layout: &mut Layout, random: &mut Random) {
+pub(crate) fn plant(layout: &mut Layout, random: &mut Random) {
     let rank = layout.shape.len();
     let count = i64::try_from(layout.boxes.len()).unwrap();
     if count == 0 {

@@ -55,3 +55,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn differences_and_digits_are_exact_beyond_128_bits() {
+    let huge = Volume::of(&[i64::MAX; 5]);
+    let less = huge.minus(&Volume::from(1));
+    assert_eq!(less.plus(&Volume::from(1)), huge);
+    assert_eq!(huge.minus(&less).to_u128(), Some(1));
+    assert!(less.minus(&huge).is_zero() && huge.minus(&huge).is_zero());
+    assert_eq!(
+        Volume::of(&[1 << 62; 4]).minus(&Volume::of(&[1 << 62, 1 << 62])).plus(&Volume::of(&[1 << 62; 2])),
+        Volume::of(&[1 << 62; 4])
+    );
+    assert_eq!(Volume::of(&[10_i64.pow(18); 4]).to_string(), format!("1{}", "0".repeat(72)));
+    assert_eq!(
+        (Volume::default().to_string(), Volume::from(u128::MAX).to_string()),
+        ("0".to_owned(), u128::MAX.to_string())
+    );
+}

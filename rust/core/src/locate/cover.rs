@@ -1,18 +1,24 @@
-//! Which elements of one tensor no chunk has, or several, for the few tensors where that is the question.
+//! Which elements of a region no chunk has, or several, and which chunks those are.
 //!
-//! The tensor is cut at the middle one of the boundaries of its chunks, and the halves again, until a region has only
+//! The region is cut at the middle one of the boundaries of its chunks, and the halves again, until a region has only
 //! chunks that contain it. Where the chunks are disjoint, a half whose chunks have as many elements as itself is left
 //! at once: a single fault is found on one path.
 
-use super::volume;
+use std::cmp::Ordering;
+
+use super::patch::{self, Patch};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::layout::Inside;
+use crate::plan::volume;
 
-/// A box, and the chunks that contain it, ascending; no other chunk has an element of it.
+/// A box that some chunks contain, and of which no other chunk has an element.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Region {
     pub(crate) low: Vec<i64>,
     pub(crate) high: Vec<i64>,
+    /// How many chunks contain it.
+    pub(crate) times: u64,
+    /// Which, ascending; none where there were too many to list.
     pub(crate) chunks: Vec<u32>,
 }
 
@@ -23,12 +29,43 @@ impl Region {
     }
 }
 
+impl Patch for Region {
+    fn low(&self) -> &[i64] {
+        &self.low
+    }
+
+    fn high(&self) -> &[i64] {
+        &self.high
+    }
+
+    fn high_mut(&mut self) -> &mut [i64] {
+        &mut self.high
+    }
+
+    fn compare_cause(&self, other: &Self) -> Ordering {
+        (self.times, &self.chunks).cmp(&(other.times, &other.chunks))
+    }
+}
+
 /// The regions that have no chunk or several, in row-major order of their low corners.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     pub(crate) list: Vec<Region>,
     /// Whether there are no others.
     pub(crate) complete: bool,
+}
+
+impl Regions {
+    /// The dimension in which a tensor of `shape` is declared a whole multiple of what its chunks cover, and the factor.
+    ///
+    /// That is so if nothing is wrong but one gap, which takes all behind the chunks in one dimension.
+    pub(crate) fn declared_multiple(&self, shape: &[i64]) -> Option<(usize, i64)> {
+        let [Region { low, high, times: 0, .. }] = self.list.as_slice() else { return None };
+        let mut starts = low.iter().zip(shape).enumerate().filter(|(_, (low, _))| **low > 0);
+        let (Some((dimension, (&covered, &dim))), None) = (starts.next(), starts.next()) else { return None };
+        let whole = self.complete && high == shape && dim.checked_rem(covered) == Some(0);
+        whole.then(|| (dimension, dim.checked_div(covered).unwrap_or(1)))
+    }
 }
 
 /// Find the regions of a tensor that have more or fewer chunks than `expected`, looking at a chunk `budget` times altogether.
@@ -52,8 +89,27 @@ pub(crate) fn uneven(
         search.cut(&vec![0; shape.len()], shape, &all)?;
     }
     let mut found = search.found;
-    merge(&mut found.list);
+    patch::join(&mut found.list);
     Ok(found)
+}
+
+/// Split the region from `low` to `high` by the chunks that contain it, of those at `rows`, which are all that meet it.
+///
+/// `None` if that takes more than `budget` looks at a chunk.
+pub(crate) fn within(
+    chunks: Inside<'_>,
+    low: &[i64],
+    high: &[i64],
+    rows: &[u32],
+    budget: &mut u64,
+    interrupt: Interrupt<'_>,
+) -> Result<Option<Vec<Region>>, Interrupted> {
+    let found = Regions { list: Vec::new(), complete: true };
+    // Every region counts: none has that many chunks.
+    let mut search =
+        Search { chunks, expected: u64::MAX, disjoint: false, budget, interrupt, above: Vec::new(), found };
+    search.cut(low, high, rows)?;
+    Ok(search.found.complete.then_some(search.found.list))
 }
 
 struct Search<'a> {
@@ -127,12 +183,14 @@ impl Search<'_> {
                 self.cut(low, &below, &partial)?;
                 self.cut(&above, high, &partial)?;
             }
-            _ if u64::try_from(self.above.len()) != Ok(self.expected) => {
-                let mut chunks = self.above.clone();
-                chunks.sort_unstable();
-                self.found.list.push(Region { low: low.to_vec(), high: high.to_vec(), chunks });
+            _ => {
+                let times = u64::try_from(self.above.len()).unwrap_or(u64::MAX);
+                if times != self.expected {
+                    let mut chunks = self.above.clone();
+                    chunks.sort_unstable();
+                    self.found.list.push(Region { low: low.to_vec(), high: high.to_vec(), times, chunks });
+                }
             }
-            _ => {}
         }
         self.above.truncate(depth);
         Ok(())
@@ -143,37 +201,4 @@ impl Search<'_> {
         let (starts, sizes) = (chunks.offsets().row(row)?, chunks.sizes().row(row)?);
         Some((starts, starts.iter().zip(sizes).map(|(&start, &size)| start.saturating_add(size)).collect()))
     }
-}
-
-/// Join neighbours that have the same chunks, one dimension after the other, until no two can be joined.
-pub(crate) fn merge(regions: &mut Vec<Region>) {
-    let rank = regions.first().map_or(0, |region| region.low.len());
-    loop {
-        let before = regions.len();
-        for dimension in (0..rank).rev() {
-            let key = |region: &Region| {
-                let (mut low, mut high) = (region.low.clone(), region.high.clone());
-                let start = low.get_mut(dimension).map(std::mem::take);
-                high.get_mut(dimension).map(std::mem::take);
-                (region.chunks.clone(), low, high, start)
-            };
-            regions.sort_by_cached_key(key);
-            regions.dedup_by(|next, region| {
-                let alike = region.chunks == next.chunks
-                    && (0..rank).filter(|&other| other != dimension).all(|other| {
-                        region.low.get(other) == next.low.get(other) && region.high.get(other) == next.high.get(other)
-                    });
-                let touch = alike && region.high.get(dimension) == next.low.get(dimension);
-                if touch && let (Some(end), Some(&farther)) = (region.high.get_mut(dimension), next.high.get(dimension))
-                {
-                    *end = farther;
-                }
-                touch
-            });
-        }
-        if regions.len() == before {
-            break;
-        }
-    }
-    regions.sort_unstable();
 }
