@@ -104,6 +104,16 @@ def shard_faults(
     positions: Sequence[int] | None,
     most: int,
 ) -> _Counted: ...
+def local_faults(
+    global_shape: Sequence[int],
+    global_offsets: _Table,
+    local_sizes: _Table,
+    local_shape: Sequence[int],
+    local_offsets: _Table,
+    positions: Sequence[int] | None,
+    seed: int,
+    most: int,
+) -> _Counted: ...
 def plan_reads(
     shape: Sequence[int],
     saved_offsets: _Table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
@@ -294,6 +295,11 @@ class ShardLayout(_core.Resolver):
         SP103 chunk-negative
         SP201 chunk-out-of-bounds
         """
+        form, counted = self._faults()
+        return Findings.together(form, *counted) if form or counted else NO_FINDINGS
+
+    def _faults(self) -> tuple[list[Finding], list[_Counted]]:
+        """Name the faults of form; have the core name and count those of sign and bounds."""
         tables = self._tables
         if tables is not None and _core.shards_inside(
             self.global_shape,
@@ -302,7 +308,58 @@ class ShardLayout(_core.Resolver):
             self.local_shape,
             tables["local_offsets"],
         ):
-            return NO_FINDINGS
+            return [], []
+        form, both, global_only = self._sound_rows()
+        sides = ((both, True), (global_only, False))
+        return form, [self._faults_at(rows, alike=alike) for rows, alike in sides if rows]
+
+    def check_local(self) -> Findings:
+        """List what is wrong with the shards among themselves, and their form and bounds.
+
+        Beside `findings`: elements of the global tensor that two shards have (SP303, SP304), elements of the local
+        tensor that belong to two (SP307: loading one would overwrite the other), and a note with the number of local
+        elements that belong to none (SP308). Whether the global tensor is covered is not judged: `prove` does, given
+        the chunks of all processes. Empty shards share nothing; touching ones neither.
+
+        Shards with faults of form are left out, those that stick out are cut to the tensor.
+
+        Returns
+        -------
+        Findings
+            Boxes are those of the global tensor, of SP307 those of the local one.
+
+        Examples
+        --------
+        >>> layout = ShardLayout((16,), [(0,), (12,)], [(0,), (3,)], [(4,), (4,)], (8,))
+        >>> for finding in layout.check_local():
+        ...     print(finding.code, finding.box, finding.sentence)
+        SP307 ((3,), (1,)) 1 elements of the local tensor belong to several shards
+        SP308 None 1 elements of the local tensor belong to no shard
+        """
+        form, counted = self._faults()
+        if len(self.local_shape) == self.rank:
+            counted.append(self._shared())
+        return Findings.together(form, *counted)
+
+    def _shared(self) -> _Counted:
+        """Have the core name what shards without faults of form share."""
+        tables, positions = self._tables, None
+        if tables is None:
+            _, positions, _ = self._sound_rows()
+            tables = {name: _gathered(field, positions, self.rank) for name, field in self._fields.items()}
+        return _core.local_faults(
+            _cut(self.global_shape),
+            tables["global_offsets"],
+            tables["local_sizes"],
+            _cut(self.local_shape),
+            tables["local_offsets"],
+            positions,
+            int.from_bytes(os.urandom(16), "little"),
+            _MOST,
+        )
+
+    def _sound_rows(self) -> tuple[list[Finding], list[int], list[int]]:
+        """Name the faults of form; list shards without any, and those that have some on the local side alone."""
         # A local tensor of another rank is a fault as soon as a shard should lie in it.
         alike = len(self.local_shape) == self.rank
         form = _shape_faults("global_shape", self.global_shape) + _shape_faults("local_shape", self.local_shape)
@@ -324,8 +381,7 @@ class ShardLayout(_core.Resolver):
                 continue
             here = alike and position < len(self._fields["local_offsets"]) and ("local_offsets", position) not in bad
             (both if here else global_only).append(position)
-        sides = ((both, True), (global_only, False))
-        return Findings.together(form, *(self._faults_at(rows, alike=alike) for rows, alike in sides if rows))
+        return form, both, global_only
 
     def _faults_at(self, positions: list[int], *, alike: bool) -> _Counted:
         """Name the faults of sign and bounds of some shards, those of the global side alone where not `alike`."""

@@ -43,11 +43,11 @@ pub(crate) fn faults(
     macro_rules! by_rank {
         ($($rank:literal)*) => {
             match chunks.chunks().rank() {
-                $($rank => match search.from_corners::<$rank, { 1 << $rank }>(expected)? {
+                $($rank => match search.by_corners::<$rank, { 1 << $rank }>(expected)? {
                     Some(regions) => Ok(regions),
-                    None => search.from_chunks(expected),
+                    None => search.by_chunks(expected),
                 },)*
-                _ => search.from_chunks(expected),
+                _ => search.by_chunks(expected),
             }
         };
     }
@@ -64,12 +64,12 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Bisect the tensor between all its chunks: for ranks with too many corners.
-    fn from_chunks(&mut self, expected: u64) -> Result<Regions, Interrupted> {
+    fn by_chunks(&mut self, expected: u64) -> Result<Regions, Interrupted> {
         cover::uneven(self.chunks, expected, false, &mut self.looks, self.interrupt)
     }
 
     /// `None` if more corners survive than may be looked at.
-    fn from_corners<const RANK: usize, const COUNT: usize>(
+    fn by_corners<const RANK: usize, const COUNT: usize>(
         &mut self,
         expected: u64,
     ) -> Result<Option<Regions>, Interrupted> {

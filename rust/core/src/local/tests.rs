@@ -7,7 +7,10 @@ use crate::tally::Tally;
 /// Start in the global tensor, start in the local one, size.
 type Shard = (i64, i64, i64);
 
-fn judge(dim: i64, local: i64, shards: &[Shard]) -> Vec<(Code, Option<(i64, i64)>, Value)> {
+/// A code, a box of one dimension, the number of elements or of copies.
+type Found = (Code, Option<(i64, i64)>, Value);
+
+fn judge(dim: i64, local: i64, shards: &[Shard]) -> Vec<Found> {
     let column = |of: fn(&Shard) -> i64| shards.iter().map(of).collect::<Vec<_>>();
     let (starts, places, sizes) = (column(|row| row.0), column(|row| row.1), column(|row| row.2));
     let (shape, local_shape) = ([dim], [local]);

@@ -1,10 +1,3 @@
-#![expect(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that fails says so"
-)]
-
 use super::{Regions, Search, faults};
 use crate::interrupt::Interrupt;
 use crate::proof::tests::{Layout, Random, guillotine, plant, sides};
@@ -164,7 +157,7 @@ fn what_the_allowed_work_does_not_reach_is_admitted() {
         let some = layout.with(|chunks| {
             let rows = u64::try_from(chunks.chunks().len()).unwrap();
             let mut search = Search { chunks, rows, seed: 1, looks, interrupt: Interrupt::NEVER };
-            search.from_corners::<2, 4>(1).unwrap().unwrap_or_default()
+            search.by_corners::<2, 4>(1).unwrap().unwrap_or_default()
         });
         assert!(!some.complete && some.list.len() < all.list.len());
     }
