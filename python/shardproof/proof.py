@@ -113,14 +113,15 @@ def prove(
 
     Notes
     -----
-    This is polynomial identity testing. With a random pole ``a`` in every dimension, a chunk contributes the product
-    over dimensions of ``1 / (start + a) - 1 / (stop + a)``. The sums of two layouts are equal as rational functions of
-    the poles if and only if the layouts cover every element equally often. Otherwise, cleared of denominators, their
-    difference is a polynomial that is not zero, whose degree in each dimension is less than the number of different
-    coordinates there; by the lemma of Schwartz and Zippel it vanishes at random poles with probability at most degree
-    over choices. Two lanes modulo 2**61 - 1 with 2**60 choices each, or one modulo 2**127 - 1 where a dimension reaches
-    2**60, make `error_bound` at most ``(sum over dimensions of min(2 n + 1, dim) / 2**60) ** 2`` for n chunks: 2**-76
-    for a million chunks of rank 2. This holds for every layout chosen without knowledge of the poles.
+    This is polynomial identity testing. Two layouts cover every element equally often if and only if their signed
+    corners cancel. At ranks 1 and 2 the corners of either sign are the roots of a polynomial, and both polynomials are
+    evaluated at a random pole. At other ranks, with a random pole ``a`` in every dimension, a chunk contributes the
+    product over dimensions of ``1 / (start + a) - 1 / (stop + a)``, and the sums of two layouts are equal as rational
+    functions of the poles if and only if their coverage is equal. In both, unequal layouts agree only where a
+    polynomial that is not zero vanishes; by the lemma of Schwartz and Zippel it does so at random poles with
+    probability at most degree over choices. With two lanes modulo 2**61 - 1 and 2**60 choices each, `error_bound` is at
+    most ``(2 * (n + replicas) / 2**60) ** 2`` for n chunks of rank 2, which is 2**-78 for a million; `docs/proof.md`
+    has the others. This holds for every layout chosen without knowledge of the poles.
 
     References
     ----------

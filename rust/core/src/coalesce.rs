@@ -73,7 +73,7 @@ impl Point for Vec<i64> {
 }
 
 /// A half-open box by its corners: never empty, never outside its tensor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brick<P> {
     pub(crate) start: P,
     pub(crate) stop: P,

@@ -4,6 +4,9 @@
 //! determined by the signed count of corners at every point; the counts of two layouts are equal if and only if they
 //! cover every element equally often. Corners are scattered into partitions by a hash of the point, and each partition
 //! is cancelled in a table that fits the cache: O(boxes * 2^rank), whatever the layout looks like.
+//!
+//! To find the few corners that do not cancel, most are sifted out first: a sum of random words by buckets of points is
+//! zero wherever everything cancels, and only the corners of other buckets are looked at one by one.
 #![expect(
     clippy::arithmetic_side_effects,
     reason = "names of points are below 2^62, hashes wrap by method, and counts are at most the number of boxes"
@@ -18,9 +21,13 @@ use crate::layout::Inside;
 /// The largest rank: a chunk has 64 corners there.
 pub const MAX_RANK: usize = 6;
 /// Corners that a partition should have.
-const PARTITION: usize = 1 << 10;
+const PARTITION: usize = 1 << 11;
 /// Partitions filled in one pass over the boxes: at most 2^23 corners in memory, unless very many are equal.
-const PASS: usize = 1 << 13;
+const PASS: usize = 1 << 12;
+/// Boxes between two questions to the caller.
+const BLOCK: usize = 1 << 14;
+/// Buckets of a sieve: one for each box, within these.
+const BUCKETS: (usize, usize) = (1 << 10, 1 << 17);
 
 /// How points are told apart, hashed and written down with a sign.
 trait Naming: Copy {
@@ -35,10 +42,12 @@ trait Naming: Copy {
     fn moved(self, name: Self::Name, dimension: usize, coordinate: i64) -> Self::Name;
     /// A hash whose high bits are good.
     fn hash(self, name: Self::Name) -> u64;
+    /// A word that looks random.
+    fn word(self, name: Self::Name) -> u64;
     fn signed(self, name: Self::Name, negative: bool) -> Self::Signed;
     fn split(self, signed: Self::Signed) -> (Self::Name, bool);
-    /// The coordinates of a point, then zeros.
-    fn coordinates(self, name: Self::Name) -> [i64; MAX_RANK];
+    /// The coordinates of a point.
+    fn point<const RANK: usize>(self, name: Self::Name) -> [i64; RANK];
 }
 
 /// Points by their row-major number, where all numbers are below 2^62.
@@ -72,7 +81,12 @@ impl<const RANK: usize> Naming for Linear<RANK> {
 
     #[inline]
     fn hash(self, name: u64) -> u64 {
-        folded(name ^ self.multiplier, self.multiplier)
+        name.wrapping_mul(self.multiplier)
+    }
+
+    #[inline]
+    fn word(self, name: u64) -> u64 {
+        folded(folded(name ^ self.multiplier, self.multiplier) ^ name, self.multiplier)
     }
 
     #[inline]
@@ -85,13 +99,13 @@ impl<const RANK: usize> Naming for Linear<RANK> {
         (signed >> 1, signed & 1 == 1)
     }
 
-    fn coordinates(self, name: u64) -> [i64; MAX_RANK] {
-        let (mut coordinates, mut rest) = ([0; MAX_RANK], name);
-        for (coordinate, stride) in coordinates.iter_mut().zip(self.strides) {
+    fn point<const OF: usize>(self, name: u64) -> [i64; OF] {
+        let (mut point, mut rest) = ([0; OF], name);
+        for (coordinate, stride) in point.iter_mut().zip(self.strides) {
             *coordinate = rest.checked_div(stride).unwrap_or_default().cast_signed();
             rest = rest.checked_rem(stride).unwrap_or_default();
         }
-        coordinates
+        point
     }
 }
 
@@ -118,6 +132,10 @@ impl Naming for Spelled {
             .fold(self.multiplier, |hash, &coordinate| folded(hash ^ coordinate.cast_unsigned(), self.multiplier))
     }
 
+    fn word(self, name: Self::Name) -> u64 {
+        folded(self.hash(name) ^ self.multiplier, self.multiplier.rotate_left(32) | 1)
+    }
+
     fn signed(self, name: Self::Name, negative: bool) -> Self::Signed {
         (name, negative)
     }
@@ -126,8 +144,10 @@ impl Naming for Spelled {
         signed
     }
 
-    fn coordinates(self, name: Self::Name) -> [i64; MAX_RANK] {
-        name
+    fn point<const RANK: usize>(self, name: Self::Name) -> [i64; RANK] {
+        let mut point = [0; RANK];
+        point.iter_mut().zip(name).for_each(|(coordinate, named)| *coordinate = named);
+        point
     }
 }
 
@@ -155,8 +175,10 @@ pub fn cancels(
     macro_rules! by_rank {
         ($($rank:literal)*) => {
             match chunks.chunks().rank() {
-                $($rank => each_unbalanced::<$rank, { 1 << $rank }>(chunks, times, seed, interrupt, &mut |_, _| false)
-                    .map(Some),)*
+                $($rank => {
+                    let all = All::<$rank, { 1 << $rank }>::new(chunks, times, interrupt)?;
+                    each_unbalanced(&all, seed, false, interrupt, &mut |_, _| false).map(Some)
+                },)*
                 _ => Ok(None),
             }
         };
@@ -164,43 +186,79 @@ pub fn cancels(
     by_rank!(1 2 3 4 5 6)
 }
 
-/// Visit the corners that do not cancel when `times` times the tensor is taken from `chunks`, in no order.
+/// Visit the corners that do not cancel, in no order.
 ///
-/// `take` gets a point and by how much coverage changes there; false ends the visit, and is the answer then.
-#[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "any bits make a seed")]
+/// `take` gets a point and by how much coverage changes there; false ends the visit, and is the answer then. With
+/// `sift` a corner may be missed, with a probability of 2^-64 for each, if the seed is random.
+///
+/// # Errors
+///
+/// [`Interrupted`] when the caller raises the flag.
+#[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "any bits make a multiplier")]
 pub(crate) fn each_unbalanced<const RANK: usize, const COUNT: usize>(
-    chunks: Inside<'_>,
-    times: u64,
+    all: &All<RANK, COUNT>,
     seed: u128,
+    sift: bool,
     interrupt: Interrupt<'_>,
-    take: &mut impl FnMut([i64; MAX_RANK], i64) -> bool,
+    take: &mut impl FnMut([i64; RANK], i64) -> bool,
 ) -> Result<bool, Interrupted> {
-    let multiplier = seed as u64 | 1;
-    match Linear::<RANK>::new(chunks.chunks().shape(), multiplier) {
-        Some(naming) => Corners::<RANK, COUNT, _> { chunks, naming, interrupt }.cancel(times, take),
-        None => Corners::<RANK, COUNT, _> { chunks, naming: Spelled { multiplier }, interrupt }.cancel(times, take),
+    // Whatever the seed, a number of many bits: the first digits of pi, stirred in.
+    let low = folded(seed as u64 ^ 0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7345);
+    let multiplier = folded((seed >> 64) as u64 ^ low, 0xA409_3822_299F_31D1) | 1;
+    match Linear::<RANK>::new(&all.whole.stop, multiplier) {
+        Some(naming) => Corners { all, naming, interrupt }.cancel(sift, take),
+        None => Corners { all, naming: Spelled { multiplier }, interrupt }.cancel(sift, take),
     }
 }
 
-/// The corners of what merging leaves of `chunks`.
+/// What merging leaves of a layout, with `COUNT` = 2^rank corners a box, and what it is held against.
+pub(crate) struct All<const RANK: usize, const COUNT: usize> {
+    bricks: Vec<Brick<[i64; RANK]>>,
+    whole: Brick<[i64; RANK]>,
+    times: u64,
+}
+
+impl<const RANK: usize, const COUNT: usize> All<RANK, COUNT> {
+    /// Merge `chunks`, which are to cover every element `times` times.
+    pub(crate) fn new(chunks: Inside<'_>, times: u64, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+        let mut bricks = Vec::new();
+        let stack = coalesce::survivors(chunks, interrupt, &mut |brick| bricks.push(*brick))?;
+        bricks.extend_from_slice(stack.bricks());
+        let mut stop = [0; RANK];
+        stop.iter_mut().zip(chunks.chunks().shape()).for_each(|(stop, &dim)| *stop = dim);
+        Ok(Self { bricks, whole: Brick { start: [0; RANK], stop }, times })
+    }
+
+    /// Shape of the tensor.
+    pub(crate) const fn shape(&self) -> [i64; RANK] {
+        self.whole.stop
+    }
+}
+
+/// The corners of all boxes, by name.
 struct Corners<'a, const RANK: usize, const COUNT: usize, N> {
-    chunks: Inside<'a>,
+    all: &'a All<RANK, COUNT>,
     naming: N,
     interrupt: Interrupt<'a>,
 }
 
 impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, N> {
     /// Hand on what does not cancel, until `take` is false.
-    fn cancel(&self, times: u64, take: &mut impl FnMut([i64; MAX_RANK], i64) -> bool) -> Result<bool, Interrupted> {
-        let Some(whole) = Brick::<[i64; RANK]>::whole(self.chunks.chunks().shape()) else { return Ok(false) };
-        let mut boxes = 0_usize;
-        self.each_box(&mut |_| boxes += 1)?;
-        let partitions = (boxes.saturating_mul(COUNT) / PARTITION).next_power_of_two();
+    fn cancel(&self, sift: bool, take: &mut impl FnMut([i64; RANK], i64) -> bool) -> Result<bool, Interrupted> {
+        let sieve = if sift { Some(self.sieve()?) } else { None };
+        let mut corners = self.all.bricks.len().saturating_mul(COUNT);
+        if let Some(sieve) = &sieve {
+            corners = 0;
+            self.each_box(&mut |brick| {
+                self.each_corner(brick, &mut |name, _| corners += usize::from(sieve.keeps(self.naming.hash(name))));
+            })?;
+        }
+        let partitions = (corners / PARTITION).next_power_of_two();
         let bits = partitions.trailing_zeros();
         let mut table = Table::new(N::EMPTY);
         for first in (0..partitions).step_by(PASS) {
             let pass = first..partitions.min(first + PASS);
-            let (ends, corners) = self.scatter(pass.clone(), bits)?;
+            let (ends, corners) = self.scatter(sieve.as_ref(), pass.clone(), bits)?;
             let mut start = 0;
             for (partition, end) in pass.zip(ends) {
                 table.clear(end - start + COUNT);
@@ -208,16 +266,14 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
                     let (name, negative) = self.naming.split(corner);
                     table.add(name, self.naming.hash(name) << bits, if negative { -1 } else { 1 });
                 }
-                self.each_corner(&whole, &mut |name, negative| {
+                self.each_corner(&self.all.whole, &mut |name, negative| {
                     let hash = self.naming.hash(name);
-                    if top(hash, bits) == partition {
-                        let weight = i64::try_from(times).unwrap_or(i64::MAX);
+                    if top(hash, bits) == partition && sieve.as_ref().is_none_or(|sieve| sieve.keeps(hash)) {
+                        let weight = i64::try_from(self.all.times).unwrap_or(i64::MAX);
                         table.add(name, hash << bits, if negative { weight } else { -weight });
                     }
                 });
-                if table.unbalanced > 0
-                    && !table.counts().all(|(name, count)| take(self.naming.coordinates(name), count))
-                {
+                if !table.unbalanced().all(|(name, count)| take(self.naming.point(name), count)) {
                     return Ok(false);
                 }
                 start = end;
@@ -226,10 +282,36 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
         Ok(true)
     }
 
+    /// Sum up the words of all corners by buckets of points, with their signs.
+    fn sieve(&self) -> Result<Sieve, Interrupted> {
+        let (least, most) = BUCKETS;
+        let buckets = self.all.bricks.len().next_power_of_two().clamp(least, most);
+        let mut sieve = Sieve { sums: vec![0; buckets], bits: buckets.trailing_zeros() };
+        self.each_box(&mut |brick| {
+            self.each_corner(brick, &mut |name, negative| {
+                let word = self.naming.word(name);
+                sieve.add(self.naming.hash(name), if negative { word.wrapping_neg() } else { word });
+            });
+        })?;
+        self.each_corner(&self.all.whole, &mut |name, negative| {
+            let word = self.naming.word(name).wrapping_mul(self.all.times);
+            sieve.add(self.naming.hash(name), if negative { word } else { word.wrapping_neg() });
+        });
+        Ok(sieve)
+    }
+
     /// The corners of all boxes that fall into `pass`, by partition, and where each partition ends.
-    fn scatter(&self, pass: Range<usize>, bits: u32) -> Result<(Vec<usize>, Vec<N::Signed>), Interrupted> {
-        let place =
-            |name| top(self.naming.hash(name), bits).checked_sub(pass.start).filter(|&place| place < pass.len());
+    fn scatter(
+        &self,
+        sieve: Option<&Sieve>,
+        pass: Range<usize>,
+        bits: u32,
+    ) -> Result<(Vec<usize>, Vec<N::Signed>), Interrupted> {
+        let place = |name| {
+            let hash = self.naming.hash(name);
+            let kept = sieve.is_none_or(|sieve| sieve.keeps(hash));
+            if kept { top(hash, bits).checked_sub(pass.start).filter(|&place| place < pass.len()) } else { None }
+        };
         let mut next = vec![0_usize; pass.len()];
         self.each_box(&mut |brick| {
             self.each_corner(brick, &mut |name, _| {
@@ -256,13 +338,16 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
         Ok((next, corners))
     }
 
+    #[inline]
     fn each_box(&self, take: &mut impl FnMut(&Brick<[i64; RANK]>)) -> Result<(), Interrupted> {
-        let stack = coalesce::survivors(self.chunks, self.interrupt, take)?;
-        stack.bricks().iter().for_each(take);
+        for some in self.all.bricks.chunks(BLOCK) {
+            self.interrupt.check()?;
+            some.iter().for_each(&mut *take);
+        }
         Ok(())
     }
 
-    /// The `COUNT` = 2^rank corners of a box; negative where an odd number of coordinates are stops.
+    /// The corners of a box; negative where an odd number of coordinates are stops.
     #[inline]
     fn each_corner(&self, brick: &Brick<[i64; RANK]>, take: &mut impl FnMut(N::Name, bool)) {
         let mut names = [(N::Name::default(), false); COUNT];
@@ -279,6 +364,27 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
     }
 }
 
+/// Sums of words by the high bits of a hash: zero where everything cancels.
+struct Sieve {
+    sums: Vec<u64>,
+    bits: u32,
+}
+
+impl Sieve {
+    #[inline]
+    fn add(&mut self, hash: u64, word: u64) {
+        if let Some(sum) = self.sums.get_mut(top(hash, self.bits)) {
+            *sum = sum.wrapping_add(word);
+        }
+    }
+
+    /// Whether something in the bucket of this hash does not cancel.
+    #[inline]
+    fn keeps(&self, hash: u64) -> bool {
+        self.sums.get(top(hash, self.bits)).is_some_and(|&sum| sum != 0)
+    }
+}
+
 /// The `bits` high bits of a hash.
 #[inline]
 #[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "there are few partitions")]
@@ -288,46 +394,48 @@ fn top(hash: u64, bits: u32) -> usize {
 
 /// Signed counts by name: open addressing, at most two thirds full.
 struct Table<K> {
-    slots: Vec<(K, i64)>,
+    names: Vec<K>,
+    counts: Vec<i64>,
     empty: K,
     shift: u32,
-    unbalanced: usize,
 }
 
 impl<K: Copy + Eq> Table<K> {
     const fn new(empty: K) -> Self {
-        Self { slots: Vec::new(), empty, shift: 0, unbalanced: 0 }
-    }
-
-    /// The names whose counts are not zero.
-    fn counts(&self) -> impl Iterator<Item = (K, i64)> {
-        self.slots.iter().copied().filter(|&(_, count)| count != 0)
+        Self { names: Vec::new(), counts: Vec::new(), empty, shift: 0 }
     }
 
     /// Forget everything and make room for `names`.
     fn clear(&mut self, names: usize) {
         let slots = (names + names / 2 + 1).next_power_of_two();
-        self.slots.clear();
-        self.slots.resize(slots, (self.empty, 0));
+        self.names.clear();
+        self.names.resize(slots, self.empty);
+        self.counts.clear();
+        self.counts.resize(slots, 0);
         self.shift = u64::BITS - slots.trailing_zeros();
-        self.unbalanced = 0;
     }
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "there are as many slots as bits left")]
     fn add(&mut self, name: K, hash: u64, weight: i64) {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut place = hash.checked_shr(self.shift).unwrap_or(0) as usize;
-        while let Some((taken, count)) = self.slots.get_mut(place & mask) {
+        let mask = self.names.len().wrapping_sub(1);
+        let mut place = hash.checked_shr(self.shift).unwrap_or(0) as usize & mask;
+        while let (Some(taken), Some(count)) = (self.names.get_mut(place), self.counts.get_mut(place)) {
             if *taken == name || *taken == self.empty {
                 *taken = name;
-                self.unbalanced -= usize::from(*count != 0);
                 *count += weight;
-                self.unbalanced += usize::from(*count != 0);
                 return;
             }
-            place += 1;
+            place = (place + 1) & mask;
         }
+    }
+
+    /// The names whose counts are not zero.
+    fn unbalanced(&self) -> impl Iterator<Item = (K, i64)> {
+        // Almost always there are none, which looking at all together tells fastest.
+        let any = self.counts.iter().fold(0, |all, count| all | count) != 0;
+        let counts = if any { self.counts.as_slice() } else { &[] };
+        self.names.iter().copied().zip(counts.iter().copied()).filter(|&(_, count)| count != 0)
     }
 }
 

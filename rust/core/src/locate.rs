@@ -9,7 +9,7 @@ pub(crate) mod cover;
 mod cut;
 pub(crate) mod patch;
 
-use crate::exact::{self, MAX_RANK};
+use crate::exact::{self, All};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::join::{self, Pairs, Refused};
 use crate::layout::{Boxes, Inside};
@@ -73,20 +73,19 @@ impl Search<'_> {
         &mut self,
         expected: u64,
     ) -> Result<Option<Regions>, Interrupted> {
-        let Ok(shape) = <[i64; RANK]>::try_from(self.chunks.chunks().shape()) else { return Ok(None) };
         // No element has more chunks than there are, so a larger number says no more.
         let level = expected.min(self.rows.saturating_add(1));
+        let all = All::<RANK, COUNT>::new(self.chunks, level, self.interrupt)?;
+        let shape = all.shape();
         let most = usize::try_from(self.looks >> 2).unwrap_or(usize::MAX);
         let mut corners = Vec::new();
-        let mut take = |point: [i64; MAX_RANK], change| {
-            if let Some(point) = point.first_chunk::<RANK>()
-                && point.iter().zip(&shape).all(|(coordinate, dim)| coordinate < dim)
-            {
-                corners.push((*point, change));
+        let mut take = |point: [i64; RANK], change| {
+            if point.iter().zip(&shape).all(|(coordinate, dim)| coordinate < dim) {
+                corners.push((point, change));
             }
             corners.len() < most
         };
-        if !exact::each_unbalanced::<RANK, COUNT>(self.chunks, level, self.seed, self.interrupt, &mut take)? {
+        if !exact::each_unbalanced(&all, self.seed, true, self.interrupt, &mut take)? {
             return Ok(None);
         }
         let (mut pieces, complete) = cut::pieces(shape, corners, &mut self.looks, self.interrupt)?;

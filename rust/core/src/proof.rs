@@ -6,19 +6,23 @@
 
 pub(crate) mod fault;
 mod keys;
+mod product;
 mod report;
 pub mod residue;
 mod sum;
+mod trace;
 
-use self::keys::Pole;
 pub use self::keys::TooFewKeys;
+use self::product::Product;
 pub use self::report::{Report, judge};
 use self::sum::Sum;
+use self::trace::Trace;
+use crate::bounds;
 use crate::coalesce::{self, Brick, Point, Stack};
 use crate::exact;
 use crate::field::{Mersenne61, Mersenne127};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::layout::Inside;
+use crate::layout::{Boxes, Chunks, Inside};
 use crate::volume::Volume;
 
 /// How often every element should be covered.
@@ -159,19 +163,60 @@ pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<
         return Ok(Verdict::exact(expected, rows, Method::Coalesced));
     }
     let keys = keys::each(keys, layout.rank())?;
+    if let Some((shape, boxes)) = narrowed(layout)
+        && let Some(chunks) = boxes.of(&shape).ok().and_then(bounds::inside)
+    {
+        return decide(chunks, question, interrupt);
+    }
     let case = Case { chunks, expected, rigour, keys, seed, interrupt };
-    let small = layout.shape().iter().all(|&dim| dim <= Mersenne61::LARGEST_DIM);
-    macro_rules! by_rank {
-        ($($rank:literal)*) => {
-            match layout.rank() {
-                $($rank if small => case.run::<[i64; $rank], Mersenne61, 2>(),)*
-                $($rank => case.run::<[i64; $rank], Mersenne127, 1>(),)*
-                _ if small => case.run::<Vec<i64>, Mersenne61, 2>(),
-                _ => case.run::<Vec<i64>, Mersenne127, 1>(),
-            }
+    macro_rules! first_that_fits {
+        ($($point:ty: $trace:ty),*) => {{
+            $(if let Some(verdict) = case.run::<$point, $trace>()? {
+                return Ok(verdict);
+            })*
+        }};
+    }
+    macro_rules! sums {
+        ($point:ty) => {
+            first_that_fits!($point: Sum<$point, Mersenne61, 2>, $point: Sum<$point, Mersenne127, 1>)
         };
     }
-    by_rank!(1 2 3 4 5 6 7 8)
+    match layout.rank() {
+        1 => {
+            first_that_fits!([i64; 1]: Product<Mersenne61, 2>);
+            sums!([i64; 1]);
+        }
+        2 => {
+            first_that_fits!([i64; 2]: Product<Mersenne61, 2>);
+            sums!([i64; 2]);
+        }
+        3 => sums!([i64; 3]),
+        4 => sums!([i64; 4]),
+        5 => sums!([i64; 5]),
+        6 => sums!([i64; 6]),
+        7 => sums!([i64; 7]),
+        8 => sums!([i64; 8]),
+        _ => sums!(Vec<i64>),
+    }
+    // No dimension is too large for the last of them.
+    Err(TooFewKeys { bytes: keys.as_flattened().len(), rank: layout.rank() }.into())
+}
+
+/// The layout without the dimensions in which every chunk is as long as the tensor: they decide nothing.
+fn narrowed<'a>(layout: Chunks<'a>) -> Option<(Vec<i64>, Boxes)> {
+    let column = |values: &'a [i64], dimension| values.iter().skip(dimension).step_by(layout.rank());
+    let spanned = |dimension: usize, dim: i64| {
+        column(layout.sizes().values(), dimension).all(|&size| size == dim)
+            && column(layout.offsets().values(), dimension).all(|&offset| offset == 0)
+    };
+    let cut = |&(dimension, &dim): &(usize, &i64)| dimension == 0 || !spanned(dimension, dim);
+    let (kept, shape): (Vec<_>, Vec<_>) = layout.shape().iter().enumerate().filter(cut).unzip();
+    (kept.len() < layout.rank()).then(|| {
+        let kept = |row: &[i64]| kept.iter().filter_map(|&dimension| row.get(dimension).copied()).collect::<Vec<_>>();
+        let mut boxes = Boxes::default();
+        layout.iter().for_each(|(offsets, sizes)| boxes.push(&kept(offsets), &kept(sizes)));
+        (shape, boxes)
+    })
 }
 
 /// A question of rank 1 or more about a tensor with elements.
@@ -185,16 +230,22 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn run<P: Point, F: Pole, const LANES: usize>(&self) -> Result<Verdict, Error> {
+    /// `None` if the tensor is too large for this kind of trace.
+    fn run<P: Point, T: Trace<P>>(&self) -> Result<Option<Verdict>, Error> {
         let layout = self.chunks.chunks();
-        let too_few = TooFewKeys { bytes: self.keys.as_flattened().len(), rank: layout.rank() };
-        let mut sum = Sum::<P, F, LANES>::new(self.keys).ok_or(too_few)?;
-        let whole = Brick::whole(layout.shape()).ok_or(too_few)?;
-        let stack = coalesce::survivors(self.chunks, self.interrupt, &mut |brick| sum.add(brick))?;
-        if sum.boxes() == 0
+        let trace = T::new(layout.shape(), self.keys).zip(Brick::whole(layout.shape()));
+        let Some((mut trace, whole)) = trace else { return Ok(None) };
+        let (mut handed_on, traced) = (0_usize, self.rigour == Rigour::Bounded);
+        let stack = coalesce::survivors(self.chunks, self.interrupt, &mut |brick| {
+            handed_on = handed_on.saturating_add(1);
+            if traced {
+                trace.add(brick);
+            }
+        })?;
+        if handed_on == 0
             && let Some(multiplicity) = settle(&stack, &whole)
         {
-            return Ok(Verdict::exact(self.expected, multiplicity, Method::Coalesced));
+            return Ok(Some(Verdict::exact(self.expected, multiplicity, Method::Coalesced)));
         }
         // Here is at least one box: without any, merging has settled it.
         let times = match self.expected {
@@ -202,20 +253,18 @@ impl Case<'_> {
             Expected::Times(_) => None,
             Expected::Uniform => Volume::total(layout).quotient(&whole.volume()),
         };
-        let Some(times) = times else { return Ok(Verdict::uneven(Method::Volume)) };
+        let Some(times) = times else { return Ok(Some(Verdict::uneven(Method::Volume))) };
         if self.rigour == Rigour::Exact {
-            return self.by_corners(times);
+            return self.by_corners(times).map(Some);
         }
-        stack.bricks().iter().for_each(|brick| sum.add(brick));
-        let mut goal = sum.fresh();
-        goal.add(&whole);
-        let whole = sum.is(times, &goal);
-        Ok(Verdict {
+        stack.bricks().iter().for_each(|brick| trace.add(brick));
+        let whole = trace.is(times, &whole);
+        Ok(Some(Verdict {
             whole,
             multiplicity: whole.then_some(times),
             method: Method::Residue,
-            error_bound: if whole { sum.error_bound(layout.shape()) } else { 0.0 },
-        })
+            error_bound: if whole { trace.error_bound(times, layout.shape()) } else { 0.0 },
+        }))
     }
 
     fn by_corners(&self, times: u64) -> Result<Verdict, Error> {

@@ -28,8 +28,12 @@ pub(crate) trait Pole: Field {
     /// The pole of lane `lane`, from random bits.
     fn pole(key: [u8; 16], lane: usize) -> Self;
 
-    /// A coordinate or size, at most [`Self::LARGEST_DIM`].
-    fn coordinate(number: i64) -> Self;
+    /// A size, at most [`Self::LARGEST_DIM`].
+    fn size(number: i64) -> Self;
+
+    /// The sum of this pole and a coordinate, at most [`Self::LARGEST_DIM`]: below the modulus and never zero.
+    #[must_use]
+    fn at(self, coordinate: i64) -> Self;
 }
 
 impl Pole for Mersenne61 {
@@ -43,8 +47,13 @@ impl Pole for Mersenne61 {
     }
 
     #[inline]
-    fn coordinate(number: i64) -> Self {
-        Self::once(number.cast_unsigned())
+    fn size(number: i64) -> Self {
+        Self::lowest_form(number.cast_unsigned())
+    }
+
+    #[inline]
+    fn at(self, coordinate: i64) -> Self {
+        Self::lowest_form(self.lowest().wrapping_add(coordinate.cast_unsigned()))
     }
 }
 
@@ -57,7 +66,13 @@ impl Pole for Mersenne127 {
     }
 
     #[inline]
-    fn coordinate(number: i64) -> Self {
+    fn size(number: i64) -> Self {
         Self::of(number.cast_unsigned())
+    }
+
+    #[inline]
+    fn at(self, coordinate: i64) -> Self {
+        // At most 2^126 + 2^63.
+        Self::lowest_form(self.lowest().wrapping_add(u128::from(coordinate.cast_unsigned())))
     }
 }

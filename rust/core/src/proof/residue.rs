@@ -13,6 +13,7 @@
 use super::TooFewKeys;
 use super::keys;
 use super::sum::Sum;
+use super::trace::Trace;
 use crate::bounds;
 use crate::coalesce::{self, Brick, Point};
 use crate::field::{Field, Mersenne127};
@@ -170,8 +171,8 @@ fn fractions<P: Point>(
 ) -> Result<[(Mersenne127, Mersenne127); 2], Error> {
     let shape = chunks.chunks().shape();
     let too_few = TooFewKeys { bytes: keys.as_flattened().len(), rank: shape.len() };
-    let mut sum = Sum::<P, Mersenne127, 1>::new(keys).ok_or(too_few)?;
-    let mut goal = sum.fresh();
+    let new = || Sum::<P, Mersenne127, 1>::new(shape, keys).ok_or(too_few);
+    let (mut sum, mut goal) = (new()?, new()?);
     goal.add(&Brick::whole(shape).ok_or(too_few)?);
     let stack = coalesce::survivors(chunks, interrupt, &mut |brick| sum.add(brick))?;
     stack.bricks().iter().for_each(|brick| sum.add(brick));

@@ -8,6 +8,7 @@
 
 use crate::coalesce::{Brick, Point};
 use crate::proof::keys::Pole;
+use crate::proof::trace::{TURNS, Trace};
 
 /// A running sum of fractions, inverted never.
 #[derive(Clone, Copy, Debug)]
@@ -40,54 +41,53 @@ impl<F: Pole> Fraction<F> {
 #[derive(Clone)]
 pub(crate) struct Sum<P: Point, F: Pole, const LANES: usize> {
     poles: P::Each<[F; LANES]>,
-    lanes: [Fraction<F>; LANES],
-    boxes: u64,
+    turns: [[Fraction<F>; LANES]; TURNS],
+    boxes: usize,
 }
 
 impl<P: Point, F: Pole, const LANES: usize> Sum<P, F, LANES> {
-    /// A sum of nothing; `None` if there is not one key for each dimension.
-    pub(crate) fn new(keys: &[[u8; 16]]) -> Option<Self> {
-        let poles = P::each(keys, |key| std::array::from_fn(|lane| F::pole(key, lane)))?;
-        Some(Self { poles, lanes: [Fraction::ZERO; LANES], boxes: 0 })
-    }
+    const NOTHING: [[Fraction<F>; LANES]; TURNS] = [[Fraction::ZERO; LANES]; TURNS];
 
-    /// A sum of nothing with the same poles.
-    pub(crate) fn fresh(&self) -> Self {
-        Self { poles: self.poles.clone(), lanes: [Fraction::ZERO; LANES], boxes: 0 }
+    /// The sums themselves.
+    pub(crate) fn lanes(&self) -> [Fraction<F>; LANES] {
+        let mut lanes = [Fraction::ZERO; LANES];
+        for turn in &self.turns {
+            lanes.iter_mut().zip(turn).for_each(|(sum, &part)| sum.add(part));
+        }
+        lanes
+    }
+}
+
+impl<P: Point, F: Pole, const LANES: usize> Trace<P> for Sum<P, F, LANES> {
+    fn new(shape: &[i64], keys: &[[u8; 16]]) -> Option<Self> {
+        let poles = P::each(keys, |key| std::array::from_fn(|lane| F::pole(key, lane)))?;
+        let fits = shape.iter().all(|&dim| dim <= F::LARGEST_DIM);
+        fits.then_some(Self { poles, turns: Self::NOTHING, boxes: 0 })
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, brick: &Brick<P>) {
-        let sizes = brick.sides().map(|(start, stop)| F::coordinate(stop.wrapping_sub(start)));
+    fn add(&mut self, brick: &Brick<P>) {
+        let sizes = brick.sides().map(|(start, stop)| F::size(stop.wrapping_sub(start)));
         let numerator = sizes.reduce(F::times).unwrap_or(F::ONE);
-        for (lane, fraction) in self.lanes.iter_mut().enumerate() {
+        let Some(turn) = self.turns.get_mut(self.boxes % TURNS) else { return };
+        for (lane, fraction) in turn.iter_mut().enumerate() {
             let factors = brick.sides().zip(self.poles.as_ref()).map(|((start, stop), poles)| {
                 let pole = poles.get(lane).copied().unwrap_or(F::ONE);
-                pole.plus(F::coordinate(start)).times(pole.plus(F::coordinate(stop)))
+                pole.at(start).times(pole.at(stop))
             });
             fraction.add(Fraction { numerator, denominator: factors.reduce(F::times).unwrap_or(F::ONE) });
         }
         self.boxes = self.boxes.wrapping_add(1);
     }
 
-    /// How many boxes were added.
-    pub(crate) const fn boxes(&self) -> u64 {
-        self.boxes
+    fn is(&self, times: u64, whole: &Brick<P>) -> bool {
+        let mut goal = Self { poles: self.poles.clone(), turns: Self::NOTHING, boxes: 0 };
+        goal.add(whole);
+        self.lanes().into_iter().zip(goal.lanes()).all(|(mine, other)| mine.is(times, other))
     }
 
-    /// The sums themselves.
-    pub(crate) const fn lanes(&self) -> &[Fraction<F>; LANES] {
-        &self.lanes
-    }
-
-    /// Whether this is `times` the sum of `other` in every lane.
-    pub(crate) fn is(&self, times: u64, other: &Self) -> bool {
-        self.lanes.iter().zip(other.lanes).all(|(mine, other)| mine.is(times, other))
-    }
-
-    /// An upper bound of the probability that a layout of a tensor of `shape` that is not covered uniformly passes.
     #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a bound needs no more than 53 bits")]
-    pub(crate) fn error_bound(&self, shape: &[i64]) -> f64 {
+    fn error_bound(&self, _times: u64, shape: &[i64]) -> f64 {
         // The coordinates of a dimension: two of every box and two of the tensor, all in 0..=dim.
         let most = (self.boxes as f64).mul_add(2.0, 1.0);
         let degree: f64 = shape.iter().map(|&dim| (dim as f64).min(most)).sum();

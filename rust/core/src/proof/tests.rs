@@ -4,8 +4,9 @@ mod bound;
 mod report;
 mod residue;
 
-use super::keys::Pole;
+use super::product::Product;
 use super::sum::Sum;
+use super::trace::Trace;
 use super::{Expected, Method, Question, Rigour, Verdict, decide};
 use crate::bounds;
 use crate::coalesce::{self, Brick, Point};
@@ -88,15 +89,13 @@ impl Layout {
         paint.iter().all(|&times| times == first).then_some(first)
     }
 
-    /// Whether the residue alone, without merging, takes this for `times` times the tensor.
-    fn passes<P: Point, F: Pole, const LANES: usize>(&self, times: u64, random: &mut Random) -> bool {
+    /// Whether the trace alone, without merging, takes this for `times` times the tensor.
+    fn passes<P: Point, T: Trace<P>>(&self, times: u64, random: &mut Random) -> bool {
         let keys = random.keys(self.shape.len());
         self.with(|chunks| {
-            let mut sum = Sum::<P, F, LANES>::new(keys.as_chunks().0).unwrap();
-            let mut goal = sum.fresh();
-            goal.add(&Brick::whole(&self.shape).unwrap());
-            coalesce::bricks::<P>(chunks, 0..self.boxes.len()).for_each(|brick| sum.add(&brick));
-            sum.is(times, &goal)
+            let mut trace = T::new(&self.shape, keys.as_chunks().0).unwrap();
+            coalesce::bricks::<P>(chunks, 0..self.boxes.len()).for_each(|brick| trace.add(&brick));
+            trace.is(times, &Brick::whole(&self.shape).unwrap())
         })
     }
 }
@@ -133,8 +132,12 @@ fn every_line_of_four_elements_with_up_to_four_chunks_is_judged_like_paint() {
             check(&layout, &mut random);
             let truth = layout.multiplicity();
             for times in 0..3 {
-                assert_eq!(layout.passes::<[i64; 1], Mersenne61, 2>(times, &mut random), truth == Some(times));
-                assert_eq!(layout.passes::<Vec<i64>, Mersenne127, 1>(times, &mut random), truth == Some(times));
+                let passed = [
+                    layout.passes::<[i64; 1], Product<Mersenne61, 2>>(times, &mut random),
+                    layout.passes::<[i64; 1], Sum<[i64; 1], Mersenne61, 2>>(times, &mut random),
+                    layout.passes::<Vec<i64>, Sum<Vec<i64>, Mersenne127, 1>>(times, &mut random),
+                ];
+                assert_eq!(passed, [truth == Some(times); 3], "{layout:?}");
             }
             tried += 1;
         }
@@ -154,7 +157,11 @@ fn every_square_of_four_elements_with_three_chunks_is_judged_like_paint() {
         let layout = Layout { shape: vec![2, 2], boxes: boxes.collect() };
         check(&layout, &mut random);
         let truth = layout.multiplicity();
-        assert_eq!(layout.passes::<[i64; 2], Mersenne61, 2>(1, &mut random), truth == Some(1), "{layout:?}");
+        let passed = [
+            layout.passes::<[i64; 2], Product<Mersenne61, 2>>(1, &mut random),
+            layout.passes::<[i64; 2], Sum<[i64; 2], Mersenne61, 2>>(1, &mut random),
+        ];
+        assert_eq!(passed, [truth == Some(1); 2], "{layout:?}");
         tried += 1;
     }
     assert_eq!(tried, 46_656);

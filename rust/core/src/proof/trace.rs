@@ -1,0 +1,23 @@
+//! What boxes leave behind that depends on nothing but how often each element is covered.
+
+use crate::coalesce::{Brick, Point};
+
+/// Running totals that take boxes in turn, so that none waits for the product of the one before.
+pub(crate) const TURNS: usize = 4;
+
+/// A trace of the boxes added so far.
+///
+/// Equal coverage always leaves equal traces; unequal coverage leaves unequal ones except with a bounded probability.
+pub(crate) trait Trace<P: Point>: Sized {
+    /// The trace of nothing in a tensor of `shape`; `None` if that is too large, or there is not a key a dimension.
+    fn new(shape: &[i64], keys: &[[u8; 16]]) -> Option<Self>;
+
+    /// Add a box inside the tensor.
+    fn add(&mut self, brick: &Brick<P>);
+
+    /// Whether this is the trace of `times` times `whole`.
+    fn is(&self, times: u64, whole: &Brick<P>) -> bool;
+
+    /// An upper bound of the probability that boxes that do not cover a tensor of `shape` so pass nevertheless.
+    fn error_bound(&self, times: u64, shape: &[i64]) -> f64;
+}
