@@ -24,8 +24,6 @@ pub const MAX_RANK: usize = 6;
 const PARTITION: usize = 1 << 11;
 /// Partitions filled in one pass over the boxes: at most 2^23 corners in memory, unless very many are equal.
 const PASS: usize = 1 << 12;
-/// Boxes between two questions to the caller.
-const BLOCK: usize = 1 << 14;
 /// Buckets of a sieve: one for each box, within these.
 const BUCKETS: (usize, usize) = (1 << 10, 1 << 17);
 
@@ -176,7 +174,7 @@ pub fn cancels(
         ($($rank:literal)*) => {
             match chunks.chunks().rank() {
                 $($rank => {
-                    let all = All::<$rank, { 1 << $rank }>::new(chunks, times, interrupt)?;
+                    let Some(all) = All::<$rank, { 1 << $rank }>::new(chunks, times) else { return Ok(None) };
                     each_unbalanced(&all, seed, false, interrupt, &mut |_, _| false).map(Some)
                 },)*
                 _ => Ok(None),
@@ -196,7 +194,7 @@ pub fn cancels(
 /// [`Interrupted`] when the caller raises the flag.
 #[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "any bits make a multiplier")]
 pub(crate) fn each_unbalanced<const RANK: usize, const COUNT: usize>(
-    all: &All<RANK, COUNT>,
+    all: &All<'_, RANK, COUNT>,
     seed: u128,
     sift: bool,
     interrupt: Interrupt<'_>,
@@ -211,22 +209,17 @@ pub(crate) fn each_unbalanced<const RANK: usize, const COUNT: usize>(
     }
 }
 
-/// What merging leaves of a layout, with `COUNT` = 2^rank corners a box, and what it is held against.
-pub(crate) struct All<const RANK: usize, const COUNT: usize> {
-    bricks: Vec<Brick<[i64; RANK]>>,
+/// A layout, with `COUNT` = 2^rank corners a box, and what it is held against.
+pub(crate) struct All<'a, const RANK: usize, const COUNT: usize> {
+    chunks: Inside<'a>,
     whole: Brick<[i64; RANK]>,
     times: u64,
 }
 
-impl<const RANK: usize, const COUNT: usize> All<RANK, COUNT> {
-    /// Merge `chunks`, which are to cover every element `times` times.
-    pub(crate) fn new(chunks: Inside<'_>, times: u64, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
-        let mut bricks = Vec::new();
-        let stack = coalesce::survivors(chunks, interrupt, &mut |brick| bricks.push(*brick))?;
-        bricks.extend_from_slice(stack.bricks());
-        let mut stop = [0; RANK];
-        stop.iter_mut().zip(chunks.chunks().shape()).for_each(|(stop, &dim)| *stop = dim);
-        Ok(Self { bricks, whole: Brick { start: [0; RANK], stop }, times })
+impl<'a, const RANK: usize, const COUNT: usize> All<'a, RANK, COUNT> {
+    /// All of `chunks`, which are to cover every element `times` times; `None` if the rank is another.
+    pub(crate) fn new(chunks: Inside<'a>, times: u64) -> Option<Self> {
+        Some(Self { chunks, whole: Brick::whole(chunks.chunks().shape())?, times })
     }
 
     /// Shape of the tensor.
@@ -237,7 +230,7 @@ impl<const RANK: usize, const COUNT: usize> All<RANK, COUNT> {
 
 /// The corners of all boxes, by name.
 struct Corners<'a, const RANK: usize, const COUNT: usize, N> {
-    all: &'a All<RANK, COUNT>,
+    all: &'a All<'a, RANK, COUNT>,
     naming: N,
     interrupt: Interrupt<'a>,
 }
@@ -245,20 +238,17 @@ struct Corners<'a, const RANK: usize, const COUNT: usize, N> {
 impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, N> {
     /// Hand on what does not cancel, until `take` is false.
     fn cancel(&self, sift: bool, take: &mut impl FnMut([i64; RANK], i64) -> bool) -> Result<bool, Interrupted> {
-        let sieve = if sift { Some(self.sieve()?) } else { None };
-        let mut corners = self.all.bricks.len().saturating_mul(COUNT);
-        if let Some(sieve) = &sieve {
-            corners = 0;
-            self.each_box(&mut |brick| {
-                self.each_corner(brick, &mut |name, _| corners += usize::from(sieve.keeps(self.naming.hash(name))));
-            })?;
-        }
+        let sifted = if sift { self.sift()? } else { None };
+        let corners = match &sifted {
+            Some(sifted) => sifted.corners.len(),
+            None => self.all.chunks.chunks().len().saturating_mul(COUNT),
+        };
         let partitions = (corners / PARTITION).next_power_of_two();
         let bits = partitions.trailing_zeros();
         let mut table = Table::new(N::EMPTY);
         for first in (0..partitions).step_by(PASS) {
             let pass = first..partitions.min(first + PASS);
-            let (ends, corners) = self.scatter(sieve.as_ref(), pass.clone(), bits)?;
+            let (ends, corners) = self.scatter(sifted.as_ref(), pass.clone(), bits)?;
             let mut start = 0;
             for (partition, end) in pass.zip(ends) {
                 table.clear(end - start + COUNT);
@@ -268,7 +258,7 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
                 }
                 self.each_corner(&self.all.whole, &mut |name, negative| {
                     let hash = self.naming.hash(name);
-                    if top(hash, bits) == partition && sieve.as_ref().is_none_or(|sieve| sieve.keeps(hash)) {
+                    if top(hash, bits) == partition && sifted.as_ref().is_none_or(|sifted| sifted.sieve.keeps(hash)) {
                         let weight = i64::try_from(self.all.times).unwrap_or(i64::MAX);
                         table.add(name, hash << bits, if negative { weight } else { -weight });
                     }
@@ -282,10 +272,10 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
         Ok(true)
     }
 
-    /// Sum up the words of all corners by buckets of points, with their signs.
-    fn sieve(&self) -> Result<Sieve, Interrupted> {
+    /// List the corners of buckets in which not everything cancels, unless those are too many for a list.
+    fn sift(&self) -> Result<Option<Sifted<N>>, Interrupted> {
         let (least, most) = BUCKETS;
-        let buckets = self.all.bricks.len().next_power_of_two().clamp(least, most);
+        let buckets = self.all.chunks.chunks().len().next_power_of_two().clamp(least, most);
         let mut sieve = Sieve { sums: vec![0; buckets], bits: buckets.trailing_zeros() };
         self.each_box(&mut |brick| {
             self.each_corner(brick, &mut |name, negative| {
@@ -297,53 +287,63 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
             let word = self.naming.word(name).wrapping_mul(self.all.times);
             sieve.add(self.naming.hash(name), if negative { word } else { word.wrapping_neg() });
         });
-        Ok(sieve)
+        let mut corners = Vec::new();
+        self.each_box(&mut |brick| {
+            self.each_corner(brick, &mut |name, negative| {
+                if sieve.keeps(self.naming.hash(name)) && corners.len() <= PASS * PARTITION {
+                    corners.push(self.naming.signed(name, negative));
+                }
+            });
+        })?;
+        Ok((corners.len() <= PASS * PARTITION).then_some(Sifted { sieve, corners }))
     }
 
     /// The corners of all boxes that fall into `pass`, by partition, and where each partition ends.
     fn scatter(
         &self,
-        sieve: Option<&Sieve>,
+        sifted: Option<&Sifted<N>>,
         pass: Range<usize>,
         bits: u32,
     ) -> Result<(Vec<usize>, Vec<N::Signed>), Interrupted> {
-        let place = |name| {
-            let hash = self.naming.hash(name);
-            let kept = sieve.is_none_or(|sieve| sieve.keeps(hash));
-            if kept { top(hash, bits).checked_sub(pass.start).filter(|&place| place < pass.len()) } else { None }
-        };
+        let place =
+            |name| top(self.naming.hash(name), bits).checked_sub(pass.start).filter(|&place| place < pass.len());
         let mut next = vec![0_usize; pass.len()];
-        self.each_box(&mut |brick| {
-            self.each_corner(brick, &mut |name, _| {
-                if let Some(count) = place(name).and_then(|place| next.get_mut(place)) {
-                    *count += 1;
-                }
-            });
+        self.each(sifted, &mut |name, _| {
+            if let Some(count) = place(name).and_then(|place| next.get_mut(place)) {
+                *count += 1;
+            }
         })?;
         let mut total = 0;
         for count in &mut next {
             total += std::mem::replace(count, total);
         }
         let mut corners = vec![N::Signed::default(); total];
-        self.each_box(&mut |brick| {
-            self.each_corner(brick, &mut |name, negative| {
-                if let Some(next) = place(name).and_then(|place| next.get_mut(place)) {
-                    if let Some(corner) = corners.get_mut(*next) {
-                        *corner = self.naming.signed(name, negative);
-                    }
-                    *next += 1;
+        self.each(sifted, &mut |name, negative| {
+            if let Some(next) = place(name).and_then(|place| next.get_mut(place)) {
+                if let Some(corner) = corners.get_mut(*next) {
+                    *corner = self.naming.signed(name, negative);
                 }
-            });
+                *next += 1;
+            }
         })?;
         Ok((next, corners))
     }
 
+    /// The corners that were sifted, or else of all boxes.
+    #[inline]
+    fn each(&self, sifted: Option<&Sifted<N>>, take: &mut impl FnMut(N::Name, bool)) -> Result<(), Interrupted> {
+        let Some(sifted) = sifted else { return self.each_box(&mut |brick| self.each_corner(brick, take)) };
+        for &corner in &sifted.corners {
+            let (name, negative) = self.naming.split(corner);
+            take(name, negative);
+        }
+        Ok(())
+    }
+
     #[inline]
     fn each_box(&self, take: &mut impl FnMut(&Brick<[i64; RANK]>)) -> Result<(), Interrupted> {
-        for some in self.all.bricks.chunks(BLOCK) {
-            self.interrupt.check()?;
-            some.iter().for_each(&mut *take);
-        }
+        let stack = coalesce::survivors(self.all.chunks, self.interrupt, take)?;
+        stack.bricks().iter().for_each(take);
         Ok(())
     }
 
@@ -362,6 +362,12 @@ impl<const RANK: usize, const COUNT: usize, N: Naming> Corners<'_, RANK, COUNT, 
             take(name, negative);
         }
     }
+}
+
+/// Corners that may not cancel, and what told them from the others.
+struct Sifted<N: Naming> {
+    sieve: Sieve,
+    corners: Vec<N::Signed>,
 }
 
 /// Sums of words by the high bits of a hash: zero where everything cancels.

@@ -75,7 +75,7 @@ impl Search<'_> {
     ) -> Result<Option<Regions>, Interrupted> {
         // No element has more chunks than there are, so a larger number says no more.
         let level = expected.min(self.rows.saturating_add(1));
-        let all = All::<RANK, COUNT>::new(self.chunks, level, self.interrupt)?;
+        let Some(all) = All::<RANK, COUNT>::new(self.chunks, level) else { return Ok(None) };
         let shape = all.shape();
         let most = usize::try_from(self.looks >> 2).unwrap_or(usize::MAX);
         let mut corners = Vec::new();

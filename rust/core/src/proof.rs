@@ -22,7 +22,7 @@ use crate::coalesce::{self, Brick, Point, Stack};
 use crate::exact;
 use crate::field::{Mersenne61, Mersenne127};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::layout::{Boxes, Chunks, Inside};
+use crate::layout::{Chunks, Inside, Table};
 use crate::volume::Volume;
 
 /// How often every element should be covered.
@@ -163,10 +163,12 @@ pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<
         return Ok(Verdict::exact(expected, rows, Method::Coalesced));
     }
     let keys = keys::each(keys, layout.rank())?;
-    if let Some((shape, boxes)) = narrowed(layout)
-        && let Some(chunks) = boxes.of(&shape).ok().and_then(bounds::inside)
-    {
-        return decide(chunks, question, interrupt);
+    if let Some((shape, offsets, sizes)) = narrowed(layout) {
+        let table = |values| Table::new(values, layout.len(), shape.len());
+        let narrow = table(&offsets).and_then(|offsets| Chunks::new(&shape, offsets, table(&sizes)?));
+        if let Some(narrow) = narrow.ok().and_then(bounds::inside) {
+            return decide(narrow, question, interrupt);
+        }
     }
     let case = Case { chunks, expected, rigour, keys, seed, interrupt };
     macro_rules! first_that_fits {
@@ -202,21 +204,26 @@ pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<
     Err(TooFewKeys { bytes: keys.as_flattened().len(), rank: layout.rank() }.into())
 }
 
+/// A shape, offsets and sizes.
+type Columns = (Vec<i64>, Vec<i64>, Vec<i64>);
+
 /// The layout without the dimensions in which every chunk is as long as the tensor: they decide nothing.
-fn narrowed<'a>(layout: Chunks<'a>) -> Option<(Vec<i64>, Boxes)> {
-    let column = |values: &'a [i64], dimension| values.iter().skip(dimension).step_by(layout.rank());
+fn narrowed(layout: Chunks<'_>) -> Option<Columns> {
+    let (rank, offsets, sizes) = (layout.rank(), layout.offsets().values(), layout.sizes().values());
     let spanned = |dimension: usize, dim: i64| {
-        column(layout.sizes().values(), dimension).all(|&size| size == dim)
-            && column(layout.offsets().values(), dimension).all(|&offset| offset == 0)
+        sizes.iter().skip(dimension).step_by(rank).all(|&size| size == dim)
+            && offsets.iter().skip(dimension).step_by(rank).all(|&offset| offset == 0)
     };
     let cut = |&(dimension, &dim): &(usize, &i64)| dimension == 0 || !spanned(dimension, dim);
     let (kept, shape): (Vec<_>, Vec<_>) = layout.shape().iter().enumerate().filter(cut).unzip();
-    (kept.len() < layout.rank()).then(|| {
-        let kept = |row: &[i64]| kept.iter().filter_map(|&dimension| row.get(dimension).copied()).collect::<Vec<_>>();
-        let mut boxes = Boxes::default();
-        layout.iter().for_each(|(offsets, sizes)| boxes.push(&kept(offsets), &kept(sizes)));
-        (shape, boxes)
-    })
+    let columns = |values: &[i64]| {
+        let mut columns = Vec::with_capacity(layout.len().saturating_mul(kept.len()));
+        for row in values.chunks_exact(rank) {
+            columns.extend(kept.iter().filter_map(|&dimension| row.get(dimension)));
+        }
+        columns
+    };
+    (kept.len() < rank).then(|| (shape, columns(offsets), columns(sizes)))
 }
 
 /// A question of rank 1 or more about a tensor with elements.
