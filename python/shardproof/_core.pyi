@@ -24,6 +24,7 @@ __all__ = [
     "examine_archives",
     "finding_codes",
     "flat_range_to_chunks",
+    "local_faults",
     "megatron_backend",
     "orbax_step",
     "plan_cost",

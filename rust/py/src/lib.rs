@@ -33,7 +33,8 @@ mod _core {
     use crate::dcp::{megatron_backend, read_dcp};
     #[pymodule_export]
     use crate::layout::{
-        OffsetIndex, Resolver, are_tables, chunk_faults, chunks_inside, local_faults, shard_faults, shards_inside, slices,
+        OffsetIndex, Resolver, are_tables, chunk_faults, chunks_inside, local_faults, shard_faults, shards_inside,
+        slices,
     };
     #[pymodule_export]
     use crate::part::Part;
