@@ -18,6 +18,7 @@ $(BIN)/python: pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade pip 'maturin>=1.9,<2'
 	@$(BIN)/python -m pip install --quiet --group test 'numpy>=1.26' 'click>=8.1'
+	@$(BIN)/python -m pip install --quiet --group browser || echo "== playwright cannot be installed here: tests in a browser are skipped"
 	@$(BIN)/python -m pip install --quiet --group oracles || echo "== tensorstore or zarr cannot be installed here: tests against them are skipped"
 	@touch $@
 
@@ -46,7 +47,7 @@ $(VENV)/.lint: $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --group lint
 	@touch $@
 
-demo: $(VENV)/.built ## Check a healthy and a broken checkpoint, and explain what is wrong
+demo: $(VENV)/.built ## Check a healthy and a broken checkpoint, explain what is wrong, draw it
 	@for sample in w2_sharded_t214 offset_gap; do \
 	    echo "$$ shardproof check tests/data/samples/torch_dcp_hf/$$sample"; \
 	    $(BIN)/shardproof check tests/data/samples/torch_dcp_hf/$$sample || test $$? -eq 1; \
@@ -54,6 +55,10 @@ demo: $(VENV)/.built ## Check a healthy and a broken checkpoint, and explain wha
 	done
 	@echo "$$ shardproof explain SP301"
 	@$(BIN)/shardproof explain SP301
+	@echo
+	@echo "$$ shardproof map tests/data/samples/torch_dcp/volume_ok_gap_and_overlap -o map.html"
+	@$(BIN)/shardproof map tests/data/samples/torch_dcp/volume_ok_gap_and_overlap -o map.html
+	@echo "Open map.html in a browser: as many elements as there should be, and still a gap and an overlap."
 
 test: test-rust test-python ## Set up and run every test
 

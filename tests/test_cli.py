@@ -219,8 +219,8 @@ def test_help_and_errors_of_any_command_import_no_numpy():
 
 def test_the_readme_shows_what_the_commands_print():
     text = (samples.HERE.parent / "README.md").read_text()
-    shown = re.findall(r"```console\n(\$ shardproof (?:show|plan|diff) .*?)```", text, re.DOTALL)
-    assert len(shown) == 3
+    shown = re.findall(r"```console\n(\$ shardproof (?:check|explain|show|plan|diff) .*?)```", text, re.DOTALL)
+    assert len(shown) == 5
     for block in shown:
         line, _, expected = block.partition("\n")
         arguments = shlex.split(line.removeprefix("$ shardproof "))

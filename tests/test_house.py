@@ -26,7 +26,7 @@ LAYERS = [
 ]
 OUTSIDE = {"numpy", "click", "fsspec"}
 # Inside a function a lower layer may reach a higher one, where a record shows itself as a report.
-UPWARD = {("checkpoint", "report")}
+UPWARD = {("checkpoint", "report"), ("layout", "report"), ("proof", "report")}
 
 
 def modules():

@@ -173,6 +173,11 @@ class ChunkLayout:
     def __reduce__(self) -> tuple[Any, ...]:
         return ChunkLayout, (self.global_shape, self._fields["offsets"], self._fields["sizes"])
 
+    def _repr_html_(self) -> str:
+        from shardproof.report.notebook import layout_as_html  # noqa: PLC0415 -- reports come after layouts
+
+        return layout_as_html(self)
+
     def __repr__(self) -> str:
         return f"<ChunkLayout: {len(self)} chunks of {self.global_shape}>"
 
@@ -527,6 +532,11 @@ class ShardLayout(_core.Resolver):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ShardLayout, (self.global_shape, *self._fields.values(), self.local_shape)
+
+    def _repr_html_(self) -> str:
+        from shardproof.report.notebook import shards_as_html  # noqa: PLC0415 -- reports come after layouts
+
+        return shards_as_html(self, ChunkLayout(self.local_shape, *list(self._fields.values())[1:]))
 
     def __repr__(self) -> str:
         return f"<ShardLayout: {len(self)} shards of {self.global_shape} in a local tensor of {self.local_shape}>"

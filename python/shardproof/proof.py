@@ -63,6 +63,11 @@ class Report:
     method: str
     error_bound: float
 
+    def _repr_html_(self) -> str:
+        from shardproof.report.notebook import findings_as_html  # noqa: PLC0415 -- reports come after proofs
+
+        return findings_as_html(self.findings, repr(self)[1:-1])
+
     def __repr__(self) -> str:
         verdict = "whole" if self.ok else f"not whole, {self.findings.total} findings"
         return f"<Report: {verdict}, by {self.method}, error bound {self.error_bound:.3g}>"

@@ -83,6 +83,11 @@ class CheckReport:
 
         return render(self)
 
+    def _repr_html_(self) -> str:
+        from shardproof.report.notebook import report_as_html  # noqa: PLC0415 -- as above
+
+        return report_as_html(self)
+
     def without(self, codes: Collection[str]) -> CheckReport:
         """Leave findings out and decide again; that they were left out is then among what was not judged."""
         left_out = {code: many for code, many in self.findings.counts.items() if code in codes}

@@ -202,5 +202,10 @@ class Checkpoint:
             raise InvalidInput(f"{self.location} has {len(self.parts)} parts ({names}): take the tensors of one")
         return next(iter(self.parts.values())).tensors
 
+    def _repr_html_(self) -> str:
+        from shardproof.report.notebook import checkpoint_as_html  # noqa: PLC0415 -- reports come after checkpoints
+
+        return checkpoint_as_html(self)
+
     def __repr__(self) -> str:
         return f"<Checkpoint {self.location}: {self.format}, {len(self.parts)} parts>"

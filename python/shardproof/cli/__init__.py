@@ -16,6 +16,7 @@ __all__ = ["main"]
 _COMMANDS: Final = {
     "check": "Prove that checkpoints are whole, or say what is wrong.",
     "show": "List the tensors of a checkpoint and how they are cut.",
+    "map": "Draw how the tensors of a checkpoint are cut.",
     "plan": "Say what each process of a job reads to load a checkpoint.",
     "diff": "Say how two checkpoints differ.",
     "explain": "Explain a finding: what it means, why it matters, what to do.",

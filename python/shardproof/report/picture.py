@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     End: TypeAlias = tuple[int, Table, Table]
     """Length of a dimension, and where the chunks begin and end in it."""
 
-__all__ = ["picture"]
+__all__ = ["coverage_of_cells", "drawn_dimensions", "picture"]
 
 _WIDEST: Final = 72
 _HIGHEST: Final = 24
@@ -118,7 +118,7 @@ def picture(
     kept = np.flatnonzero((sizes != 0).all(axis=1))
     if not len(kept):
         return []
-    drawn = _drawn(chunks, kept)
+    drawn = drawn_dimensions(chunks, kept)
     others = [dimension for dimension in range(chunks.rank) if dimension not in drawn]
     for dimension in others:
         starts, place = offsets[kept, dimension], offsets[kept[0], dimension]
@@ -143,7 +143,7 @@ def picture(
     return lines + _outlined(rows, columns, called.tolist(), ink)
 
 
-def _drawn(chunks: ChunkLayout, kept: Table) -> list[int]:
+def drawn_dimensions(chunks: ChunkLayout, kept: Table) -> list[int]:
     """Choose the dimensions to draw: the two that are cut most, the first ones where several are alike."""
     edges = []
     for dim, starts, lengths in zip(chunks.global_shape, chunks.offsets[kept].T, chunks.sizes[kept].T, strict=True):
@@ -233,18 +233,7 @@ def _with_edges(paper: NDArray[np.str_], rows: _Side, columns: _Side) -> list[st
 
 def _shaded(caption: list[str], ends: list[End], cells: tuple[int, int], ink: _Ink) -> list[str]:
     """Shade characters by how often what they stand for is covered, on average."""
-    covered = np.zeros((cells[0] + 2) * (cells[1] + 2))
-    # Summed in both directions, a weight at a character covers all from there on. A corner inside a character covers a
-    # part of it, and the rest from the next character on.
-    corners = [
-        [_parts(dim, places, many) for places in between] for (dim, *between), many in zip(ends, cells, strict=True)
-    ]
-    for begins_down, down in zip((True, False), corners[0], strict=True):
-        for begins_across, across in zip((True, False), corners[1], strict=True):
-            sign = 1 if begins_down == begins_across else -1
-            for (y, height), (x, width) in product(down, across):
-                covered += sign * np.bincount(y * (cells[1] + 2) + x, height * width, len(covered))
-    covered = covered.reshape(cells[0] + 2, cells[1] + 2).cumsum(axis=0).cumsum(axis=1)[:-2, :-2]
+    covered = coverage_of_cells(ends, cells)
     shades = np.select(
         [covered < _NEAR, covered < 1 - _NEAR, covered <= 1 + _NEAR], [ink.gap, ink.partly, ink.once], ink.several
     )
@@ -259,6 +248,22 @@ def _shaded(caption: list[str], ends: list[End], cells: tuple[int, int], ink: _I
         *lines,
         f"each character is {each} elements: " + "  ".join(f"{c} {what}" for c, what in legend if c in seen),
     ]
+
+
+def coverage_of_cells(ends: Sequence[End], cells: tuple[int, int]) -> NDArray[np.float64]:
+    """Cut two dimensions into cells, and find how often the elements of each are covered, on average."""
+    covered = np.zeros((cells[0] + 2) * (cells[1] + 2))
+    # Summed in both directions, a weight at a character covers all from there on. A corner inside a character covers a
+    # part of it, and the rest from the next character on.
+    corners = [
+        [_parts(dim, places, many) for places in between] for (dim, *between), many in zip(ends, cells, strict=True)
+    ]
+    for begins_down, down in zip((True, False), corners[0], strict=True):
+        for begins_across, across in zip((True, False), corners[1], strict=True):
+            sign = 1 if begins_down == begins_across else -1
+            for (y, height), (x, width) in product(down, across):
+                covered += sign * np.bincount(y * (cells[1] + 2) + x, height * width, len(covered))
+    return covered.reshape(cells[0] + 2, cells[1] + 2).cumsum(axis=0).cumsum(axis=1)[:-2, :-2]
 
 
 def _parts(dim: int, places: Table, many: int) -> list[tuple[Table, NDArray[np.float64]]]:

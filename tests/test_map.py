@@ -1,0 +1,210 @@
+"""Pictures: what is drawn is what is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shardproof import ChunkLayout, ShardLayout, check_checkpoint, open_checkpoint, prove
+from shardproof.errors import ShardproofError
+from shardproof.report.gallery import DOUBLED, GAPS, picture_of
+from shardproof.report.listing import Listed
+from shardproof.report.page import page
+from shardproof.report.scene import RECTANGLES, scene_of
+from shardproof.report.svg import Legend, drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+SAMPLES = Path(__file__).parent / "data" / "samples"
+
+
+def legend(names=("one", "two", "three"), tell=lambda row: f"chunk {row}"):
+    return Legend("file", names, tell)
+
+
+def rectangles(text, look):
+    root = ET.fromstring(text)
+    return [
+        (element, *(float(element.get(side)) for side in ("x", "y", "width", "height")))
+        for element in root.iter(f"{SVG}rect")
+        if look in element.get("class", "").split()
+    ]
+
+
+def grid(shape, tile):
+    cells = np.stack(np.meshgrid(*(np.arange(0, d, t) for d, t in zip(shape, tile, strict=True)), indexing="ij"), -1)
+    offsets = cells.reshape(-1, len(shape))
+    return ChunkLayout(shape, offsets, np.minimum(np.array(tile), np.array(shape) - offsets))
+
+
+def test_rectangles_are_the_chunks_in_true_proportion():
+    chunks = ChunkLayout((8, 12), [(0, 0), (0, 5), (3, 0)], [(3, 5), (3, 7), (5, 12)])
+    drawn = rectangles(drawing(scene_of(chunks, [0, 1, 2]), legend(), "w"), "c")
+    assert [int(element.get("data-chunk")) for element, *_ in drawn] == [0, 1, 2]
+    _, left, top, width, _ = drawn[2]
+    scale = width / 12
+    for (_, x, y, wide, high), (offsets, sizes) in zip(
+        drawn, zip(chunks.offsets.tolist(), chunks.sizes.tolist(), strict=True), strict=True
+    ):
+        assert (x - left) / scale == pytest.approx(offsets[1], abs=0.02)
+        assert (y - top) / scale + 3 == pytest.approx(offsets[0], abs=0.02)
+        assert (wide / scale, high / scale) == pytest.approx((sizes[1], sizes[0]), abs=0.02)
+
+
+def test_each_slice_of_a_tensor_of_higher_rank_has_its_chunks():
+    chunks = grid((4, 6, 8, 3, 2), (2, 6, 2, 3, 1))
+    scene = scene_of(chunks)
+    assert (scene.down, scene.across, scene.slices) == (0, 2, 2)
+    seen = [area.chunk for panel in scene.panels for area in panel.chunks]
+    assert sorted(seen) == list(range(16))
+    assert {panel.slab for panel in scene.panels} == {((1, 0, 6), (3, 0, 3), (4, n, n + 1)) for n in (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks", "areas", "empty", "faulty"),
+    [
+        ((), [((), ())], 1, 0, 0),
+        ((7,), [((0,), (3,)), ((3,), (4,)), ((7,), (0,))], 2, 1, 0),
+        ((0, 3), [((0, 0), (0, 3))], 0, 1, 0),
+        ((4,), [((2,), (4,)), ((9,), (1,)), ((-1,), (2,)), ((2**62,), (2**62,))], 1, 0, 3),
+        ((2**63 - 1, 2), [((0, 0), (1, 2))], 0, 0, 0),
+        ((-3,), [((0,), (1,))], 0, 0, 0),
+    ],
+)
+def test_whatever_a_layout_holds_is_drawn_or_counted(shape, chunks, areas, empty, faulty):
+    layout = ChunkLayout(shape, [offsets for offsets, _ in chunks], [sizes for _, sizes in chunks])
+    scene = scene_of(layout)
+    drawn = sum(len(panel.chunks) for panel in scene.panels)
+    assert (drawn, scene.empty) == (areas, empty)
+    assert scene.faulty == faulty or not scene.panels
+    ET.fromstring(drawing(scene, legend(), "w"))
+
+
+def test_gaps_are_hatched_and_doubled_elements_outlined_where_findings_say():
+    chunks = ChunkLayout((8, 4), [(0, 0), (4, 0)], [(4, 4), (2, 4)])
+    scene = scene_of(chunks, gaps=[((6, 0), (2, 4))], doubled=[((0, 0), (1, 1))])
+    text = drawing(scene, legend(), "w")
+    ((_, _, gap_top, _, gap_height), *_), ((_, _, _, width, _), *_) = rectangles(text, "gap"), rectangles(text, "two")
+    ((_, _, top, wide, high), _) = rectangles(text, "c")
+    assert ((gap_top - top) / high * 4, gap_height / high * 4) == pytest.approx((6, 2), abs=0.02)
+    assert width == pytest.approx(wide / 4, abs=0.02)
+
+
+def test_names_from_files_stay_text():
+    hostile = "<script>alert(1)</script>\"'&{y}\x1b[2J"
+    scene = scene_of(ChunkLayout((2,), [(0,)], [(2,)]), [0])
+    text = drawing(scene, legend((hostile.replace("\x1b", ""),), lambda _: hostile.replace("\x1b", "")), "<b>&")
+    assert "<script" not in text
+    root = ET.fromstring(text)
+    words = [element.text or "" for element in root.iter() if element.tag in {f"{SVG}text", f"{SVG}title"}]
+    assert sum("<script>alert(1)</script>" in word for word in words) == 2
+
+
+def test_a_million_chunks_are_a_small_picture():
+    chunks = grid((10_000, 10_000), (10, 10))
+    scene = scene_of(chunks, np.arange(len(chunks)) % 7, gaps=[((40, 40), (10, 10))])
+    assert scene.panels[0].cells is not None
+    assert np.allclose(scene.panels[0].cells.covered, 1)
+    text = drawing(scene, legend(tuple("abcdefg")), "w")
+    assert len(text) < 600_000
+    assert len(rectangles(text, "gap")) == 2  # the gap, and its entry in the legend
+
+
+def test_cells_shade_what_is_only_partly_covered():
+    chunks = grid((400, 400), (5, 5))
+    kept = np.flatnonzero(chunks.offsets[:, 0] < 200)
+    assert len(kept) > RECTANGLES
+    half = scene_of(ChunkLayout((400, 400), chunks.offsets[kept], chunks.sizes[kept])).panels[0].cells
+    rows = len(half.covered)
+    assert np.allclose(half.covered[: rows // 2], 1)
+    assert np.allclose(half.covered[rows // 2 :], 0)
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "shardproof", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_every_sample_is_drawn_with_the_findings_of_its_report():
+    pages = tensors = marked = 0
+    for directory in sorted(SAMPLES.glob("*/*")):
+        try:
+            checkpoint = open_checkpoint(str(directory))
+        except ShardproofError:
+            continue
+        report = check_checkpoint(checkpoint, max_findings=10_000)
+        listed = [Listed(part, tensor) for part in checkpoint.parts.values() for tensor in part.tensors.values()]
+        text = page(listed, report, report.findings, color_by="process")
+        assert "<script" not in text
+        assert text.count("<section") == min(len(listed), 40)
+        pages += 1
+        for one in listed:
+            picture = picture_of(one, report.findings)
+            ET.fromstring(picture.svg)
+            boxes = {f.box for f in picture.findings if f.box and f.code in GAPS | DOUBLED}
+            drawn = rectangles(picture.svg, "gap") + rectangles(picture.svg, "two")
+            legends = sum(bool(rectangles(picture.svg, look)) for look in ("gap", "two"))
+            assert bool(boxes) == bool(drawn)
+            assert len(drawn) - legends >= len(boxes)
+            tensors += 1
+            marked += bool(boxes)
+    assert pages > 40
+    assert tensors > 200
+    assert marked > 10
+
+
+def test_the_command_writes_a_page_and_one_tensor(tmp_path):
+    sample = SAMPLES / "torch_dcp" / "two_faults"
+    done = run("map", sample, "-o", tmp_path / "map.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = (tmp_path / "map.html").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert run("map", sample, "w7", "-o", tmp_path / "w7.svg").returncode == 0
+    assert len(rectangles((tmp_path / "w7.svg").read_text(), "c")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["map", SAMPLES / "torch_dcp" / "two_faults", "-o", "x.png"], ".svg or .html"),
+        (["map", SAMPLES / "torch_dcp" / "two_faults", "-o", "x.svg"], "one tensor"),
+        (["map", SAMPLES / "torch_dcp" / "two_faults", "w77", "-o", "x.svg"], "did you mean w7?"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_one_sentence(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_everything_shows_itself_in_a_notebook():
+    broken = ChunkLayout((8, 4), [(0, 0), (4, 0)], [(4, 4), (2, 4)])
+    picture = broken._repr_html_()
+    assert "2 chunks, not whole" in picture
+    assert len(rectangles(picture, "gap")) == 2
+    assert "SP301" in prove(broken)._repr_html_()
+    local = ShardLayout((16,), [(0,), (12,)], [(0,), (3,)], [(4,), (4,)], (8,))._repr_html_()
+    assert len(rectangles(local[: local.index("</svg>") + 6], "two")) == 2
+    assert "SP308" in local
+    assert "SP101" in ShardLayout((16,), [(0,)], [], [(4,)], (8,))._repr_html_()
+    sample = str(SAMPLES / "torch_dcp" / "two_faults")
+    assert "broken" in check_checkpoint(sample)._repr_html_()
+    bars = open_checkpoint(sample)._repr_html_()
+    assert bars.count('class="bar"') == 4
+    assert "href" not in bars
+
+
+def test_the_picture_in_the_readme_is_what_the_tool_draws(tmp_path):
+    root = SAMPLES.parents[2]
+    line = re.search(r"\$ shardproof (map .*) -o (docs/.*\.svg)\n", (root / "README.md").read_text())
+    arguments = [str(root / word) if word.startswith("tests/") else word for word in line[1].split()]
+    assert run(*arguments, "-o", tmp_path / "map.svg").returncode == 0
+    assert (tmp_path / "map.svg").read_text() == (root / line[2]).read_text(), f"shardproof {line[1]} -o {line[2]}"
