@@ -8,7 +8,7 @@ TORCH      ?= $(wildcard $(abspath $(VENV)-torch)/bin/python)
 RUST   := $(shell git ls-files --cached --others --exclude-standard 'rust/*.rs' '*Cargo.toml' Cargo.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python lint check bench wheel fmt clean
+.PHONY: help demo test test-rust test-python lint check bench docs wheel fmt clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,10 @@ bench: $(VENV)/.built $(VENV)-tensorplay/.ready $(VENV)-torch/.ready ## Compare 
 	cargo bench --quiet --package shardproof-core
 	SHARDPROOF_TENSORPLAY_PYTHON=$(TENSORPLAY) SHARDPROOF_TORCH_PYTHON=$(abspath $(VENV)-torch)/bin/python \
 		$(BIN)/python bench/compare.py --write
+
+docs: $(VENV)/.built ## Write docs/findings.md and the picture of the README
+	@$(BIN)/python -c "from shardproof.report.catalogue import findings_page; print(findings_page(), end='')" > docs/findings.md
+	@$(BIN)/shardproof map tests/data/samples/torch_dcp/volume_ok_gap_and_overlap w -o docs/map.svg
 
 wheel: $(BIN)/python ## Build a native and an abi3 wheel into dist/
 	$(BIN)/maturin build --release --out dist --interpreter $(BIN)/python

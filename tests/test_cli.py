@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import samples
 from attacks.safetensors import file, tensor
-from shardproof.cli import run
+from shardproof.cli import _COMMANDS, run
 from shardproof.explanations import EXPLANATIONS
 from shardproof.findings import KINDS
 
@@ -227,3 +227,54 @@ def test_the_readme_shows_what_the_commands_print():
         done = shell("-m", "shardproof", *arguments, cwd=samples.HERE.parent)
         assert done.stdout == expected
         assert done.stderr == ""
+
+
+def test_a_code_that_is_nearly_one_is_suggested(command):
+    status, _, err = command("explain", "chunk-gab")
+    assert status == 2
+    assert "did you mean chunk-gap?" in err
+
+
+def test_the_help_of_every_command_teaches_by_example(command):
+    seen = 0
+    for name in ["", *_COMMANDS]:
+        out = command(*filter(None, [name]), "-h")[1]
+        _, _, examples = out.partition("Examples:\n")
+        lines = [line for line in examples.splitlines() if line.strip().startswith("shardproof ")]
+        assert lines, name
+        for line in lines:
+            called = line.split()[1]
+            assert called == name or (not name and called in _COMMANDS), line
+            seen += 1
+    assert seen >= 20
+
+
+@pytest.mark.parametrize(
+    ("shell_name", "words", "expected"),
+    [("bash", "explain chunk-ov", "chunk-overlap"), ("zsh", "explain sp30", "SP301"), ("fish", "ma", "map")],
+)
+def test_shells_complete_commands_and_codes(shell_name, words, expected):
+    line = f"shardproof {words}"
+    done = subprocess.run(
+        [sys.executable, "-c", "from shardproof.cli import main; main()"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ
+        | {
+            "_SHARDPROOF_COMPLETE": f"{shell_name}_complete",
+            "COMP_WORDS": line,
+            "COMP_CWORD": words.split()[-1] if shell_name == "fish" else str(len(words.split())),
+        },
+    )
+    assert expected in done.stdout
+    assert done.stderr == ""
+
+
+def test_color_is_off_where_no_color_is_asked_for(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    sample = samples.HERE / "data" / "samples" / "torch_dcp_hf" / "offset_gap"
+    script = f"import pty, sys; pty.spawn([sys.executable, '-m', 'shardproof', 'check', '{sample}'])"
+    out = shell("-c", script).stdout
+    assert "broken" in out
+    assert "\x1b[" not in out

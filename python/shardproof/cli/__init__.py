@@ -57,12 +57,19 @@ def shardproof() -> None:
     """Prove that the shards of a checkpoint fit together, executing nothing.
 
     \b
-    shardproof check runs/step-1000          is it whole? exit status 0, 1 or 2
-    shardproof check --deep runs/step-1000   look into the stored records too
-    shardproof show runs/step-1000           tensors, and how each is cut
-    shardproof plan runs/step-1000 --mesh 4x2 --placements S0,R
-    shardproof diff runs/step-1000 runs/step-2000
-    shardproof explain SP301                 what does that finding mean?
+    Examples:
+      shardproof check runs/step-1000          is it whole? exit status 0, 1 or 2
+      shardproof show runs/step-1000           tensors, and how each is cut
+      shardproof map runs/step-1000 -o map.html
+      shardproof plan runs/step-1000 --mesh 4x2 --placements S0,R
+      shardproof diff runs/step-1000 runs/step-2000
+      shardproof explain SP301                 what does that finding mean?
+
+    Every command explains itself: shardproof check -h. For completion in your shell:
+
+    \b
+      eval "$(_SHARDPROOF_COMPLETE=bash_source shardproof)"     or zsh_source
+      _SHARDPROOF_COMPLETE=fish_source shardproof | source
     """
 
 

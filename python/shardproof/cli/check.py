@@ -64,10 +64,12 @@ def command(
     executed.
 
     \b
-    shardproof check runs/step-1000
-    shardproof check runs/* --quiet
-    shardproof check s3://bucket/step-1000 --format json
-    shardproof check new --expect old
+    Examples:
+      shardproof check runs/step-1000                       is it whole?
+      shardproof check runs/* --quiet                       a line each
+      shardproof check --deep runs/step-1000                look into the stored records too
+      shardproof check s3://bucket/step-1000 --format json  for programs, with a schema
+      shardproof check new --expect old                     the same keys, shapes and dtypes?
 
     The exit status is 0 if all are whole, 1 if one is broken, and 2 if one is not proved or cannot be read.
     """

@@ -9,7 +9,14 @@ __all__ = ["command"]
 
 @click.command("formats", short_help="List the formats that can be read.")
 def command() -> int:
-    """List the formats that can be read."""
+    """List the formats that can be read.
+
+    A format is recognised by what is in a directory, never by its name.
+
+    \b
+    Examples:
+      shardproof formats
+    """
     from shardproof.checkpoint.reader import readers  # noqa: PLC0415 -- --help does not need it
 
     for reader in readers():
