@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 OWN = HERE / "data" / "samples"
 
-UNREAD = {"deepspeed"}
-"""Formats that have no reader yet."""
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -41,7 +38,7 @@ def collection() -> Path:
 
 def samples(directory: Path) -> list[Sample]:
     manifest = json.loads((directory / "manifest.json").read_text())
-    return [Sample(directory / row["path"], row) for row in manifest["samples"] if row["format"] not in UNREAD]
+    return [Sample(directory / row["path"], row) for row in manifest["samples"]]
 
 
 def kinds(want: dict[str, Any]) -> set[str]:

@@ -22,8 +22,10 @@ __all__ = [
     "chunks_to_flat_range",
     "diff_layouts",
     "examine_archives",
+    "examine_deepspeed",
     "finding_codes",
     "flat_range_to_chunks",
+    "is_deepspeed",
     "local_faults",
     "megatron_backend",
     "orbax_step",
@@ -31,6 +33,7 @@ __all__ = [
     "plan_reads",
     "prove",
     "read_dcp",
+    "read_deepspeed",
     "read_rows",
     "residue_salt",
     "residue_share",
@@ -49,6 +52,11 @@ def finding_codes() -> list[tuple[int, str]]: ...
 def examine_archives(
     part: Part, file: int, size: int, failed: list[tuple[str, int]], read: Callable[[int, int], bytes | None]
 ) -> list[CoreRecord]: ...
+def examine_deepspeed(name: str, size: int, read: Callable[[int, int], bytes]) -> CoreRecord | None: ...
+def is_deepspeed(name: str) -> bool: ...
+def read_deepspeed(
+    files: list[tuple[str, int]], read: Callable[[str, int, int], bytes]
+) -> list[tuple[int, Part, list[int]]]: ...
 def megatron_backend(content: bytes) -> str | None: ...
 def read_dcp(
     files: list[tuple[str, bytes]],

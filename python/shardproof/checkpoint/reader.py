@@ -103,7 +103,7 @@ class Reader(Protocol):
         ...
 
 
-_MODULES: Final[tuple[str, ...]] = ("dcp", "orbax", "safetensors", "zarr")
+_MODULES: Final[tuple[str, ...]] = ("dcp", "deepspeed", "orbax", "safetensors", "zarr")
 """Modules with a `READER`, the more telling formats first: the first one that recognises a directory reads it."""
 
 

@@ -4,6 +4,7 @@
 mod archive;
 mod arrays;
 mod dcp;
+mod deepspeed;
 mod door;
 mod ints;
 mod layout;
@@ -31,6 +32,8 @@ mod _core {
     use crate::archive::examine_archives;
     #[pymodule_export]
     use crate::dcp::{megatron_backend, read_dcp};
+    #[pymodule_export]
+    use crate::deepspeed::{examine_deepspeed, is_deepspeed, read_deepspeed};
     #[pymodule_export]
     use crate::layout::{
         OffsetIndex, Resolver, are_tables, chunk_faults, chunks_inside, local_faults, shard_faults, shards_inside,

@@ -9,7 +9,7 @@ mod piece;
 mod window;
 
 pub use self::directory::{Archive, Member};
-pub use self::examine::examine;
+pub use self::examine::{examine, whole};
 pub use self::piece::{Content, Role, names};
 pub use self::window::{Read, Window};
 

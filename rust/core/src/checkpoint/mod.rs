@@ -4,6 +4,7 @@ pub mod archive;
 pub mod coverage;
 pub mod dcp;
 pub mod dcp_hf;
+pub mod deepspeed;
 pub mod dtype;
 pub mod index;
 pub mod inventory;

@@ -226,7 +226,8 @@ impl Listed {
         if !inside {
             return Err(outside());
         }
-        let header = window.get(start.saturating_add(offset), 30)?;
+        // Of a small archive all is in memory; of a large one the content behind this is better left alone.
+        let header = window.get_only(start.saturating_add(offset), 30)?;
         let lengths = u16_at(header, 26).zip(u16_at(header, 28)).filter(|_| header.starts_with(b"PK\x03\x04"));
         let (name_length, extra_length) =
             lengths.ok_or_else(|| Fault::corrupt(format!("its member {name} does not begin where it should")))?;

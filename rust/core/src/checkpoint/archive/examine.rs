@@ -104,6 +104,15 @@ fn entry(window: &mut Window<'_>, start: u64, length: u64) -> Result<(), Fault> 
     if length < 4 || !window.get(start, 4)?.starts_with(b"PK") {
         return Ok(());
     }
+    whole(window, start, length)
+}
+
+/// Check the checksums of all members of an archive.
+///
+/// # Errors
+///
+/// [`Fault`] when a range holds no archive, or one of which a member is not what its checksum says.
+pub fn whole(window: &mut Window<'_>, start: u64, length: u64) -> Result<(), Fault> {
     let archive = Archive::open(window, start, length)?;
     archive.members().iter().try_for_each(|member| archive.check(window, member))
 }

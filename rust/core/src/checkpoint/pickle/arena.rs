@@ -135,6 +135,14 @@ impl<'a, R: Copy> Arena<'a, R> {
         }
     }
 
+    /// The ids of all persistent objects that the pickle asks for, in its order.
+    pub fn persistent_ids(&self) -> impl Iterator<Item = Handle> {
+        self.nodes.iter().filter(|node| node.kind == Kind::Persistent).map(|node| {
+            let [id, _] = node.content;
+            id
+        })
+    }
+
     /// Class and state of an instance.
     #[inline]
     #[must_use]

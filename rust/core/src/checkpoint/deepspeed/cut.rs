@@ -1,0 +1,157 @@
+//! Stages 1 and 2: whether fragments add up to their parameters, and fill their partitions.
+
+use hashbrown::HashSet;
+
+use super::enter::{Entering, Stretch, elements};
+use super::state::{Content, Group, Shapes, State};
+use crate::checkpoint::part::TooMany;
+use crate::findings::{Code, Finding};
+use crate::interrupt::{Interrupt, Interrupted};
+
+/// A process's partition of one group.
+struct Holder<'s> {
+    path: &'s str,
+    file: u32,
+    group: &'s Group,
+}
+
+/// The partitions of one group in the order of processes; `None` where one is not known.
+type Holders<'s> = Vec<Option<Holder<'s>>>;
+
+/// Enter the parameters of all groups. The answer is the numbers of groups that were left out.
+pub(super) fn enter(
+    entering: &mut Entering<'_>,
+    shapes: &[Shapes],
+    optimizers: &[Option<&State>],
+    interrupt: Interrupt<'_>,
+) -> Result<Result<Vec<usize>, TooMany>, Interrupted> {
+    let mut left_out = Vec::new();
+    let world = i64::try_from(optimizers.len()).unwrap_or(i64::MAX);
+    for state in optimizers.iter().flatten() {
+        let held = state.optimizer().map_or(0, |optimizer| optimizer.groups().len());
+        if held != shapes.len() {
+            let reason = format!("it has {held} groups, param_shapes has {}", shapes.len());
+            entering.report(Finding::new(Code::MetadataMalformed).in_file(&state.path).with("reason", reason));
+            entering.part.incomplete = true;
+        }
+    }
+    for (number, parameters) in shapes.iter().enumerate() {
+        // Experts are shared by fewer processes than everything else: those of other processes have the same names.
+        let counts = optimizers.iter().flatten().filter_map(|state| state.optimizer()?.counts.get(number).copied());
+        if counts.clone().any(|count| count != world) {
+            left_out.push(number);
+            continue;
+        }
+        let mut holders = Holders::new();
+        for state in optimizers {
+            let group = state.and_then(|state| Some((state, state.optimizer()?.groups().get(number)?)));
+            holders.push(match group {
+                None => None,
+                Some((state, group)) => match entering.part.file_number(&state.path) {
+                    Ok(file) => Some(Holder { path: &state.path, file, group }),
+                    Err(too_many) => return Ok(Err(too_many)),
+                },
+            });
+        }
+        let mut wrong = HashSet::default();
+        for (fqn, shape) in parameters {
+            interrupt.check()?;
+            match parameter(entering, fqn, shape, &holders) {
+                Ok(right) if !right => drop(wrong.insert(fqn.as_ref())),
+                Ok(_) => {}
+                Err(too_many) => return Ok(Err(too_many)),
+            }
+        }
+        judge(entering, parameters, &holders, &wrong);
+    }
+    Ok(Ok(left_out))
+}
+
+/// Enter one parameter; whether its fragments add up, as far as is known.
+fn parameter(
+    entering: &mut Entering<'_>,
+    fqn: &str,
+    shape: &[i64],
+    holders: &Holders<'_>,
+) -> Result<bool, TooMany> {
+    let mut start = 0_u128;
+    let mut known = true;
+    let mut last = None;
+    let mut stretches = Vec::new();
+    for holder in holders {
+        let Some(holder) = holder else {
+            // How much of the parameter is not known comes before the other fragments.
+            known = false;
+            continue;
+        };
+        let Some(&(at, elements)) = holder.group.fragments.get(fqn) else { continue };
+        if known {
+            let stored = &holder.group.partition;
+            stretches.push(Stretch { start, elements, stored, at, file: holder.file });
+        }
+        start = start.saturating_add(elements);
+        last = Some(holder.path);
+    }
+    entering.parameter(fqn, shape, stretches)?;
+    let Some(total) = elements(shape) else { return Ok(true) };
+    if start > total
+        && let Some(path) = last
+    {
+        let reason = format!("the fragments of all processes hold {start} of {total} elements");
+        entering.report(Finding::new(Code::ChunkOutOfBounds).of_tensor(fqn).in_file(path).with("reason", reason));
+    }
+    Ok(start == total)
+}
+
+/// Judge whether fragments fill each partition of a group. Those of a parameter that is wrong need not.
+fn judge(
+    entering: &mut Entering<'_>,
+    parameters: &Shapes,
+    holders: &Holders<'_>,
+    wrong: &HashSet<&str, foldhash::fast::RandomState>,
+) {
+    let listed: HashSet<&str, foldhash::fast::RandomState> = parameters.iter().map(|(fqn, _)| fqn.as_ref()).collect();
+    let mut strange: HashSet<&str, foldhash::fast::RandomState> = HashSet::default();
+    let mut padded = None;
+    for Holder { path, group, .. } in holders.iter().flatten() {
+        let held = group.partition.elements;
+        let mismatch = |reason: String| Finding::new(Code::PayloadMismatch).in_file(path).with("reason", reason);
+        for fqn in group.fragments.keys().filter(|fqn| !listed.contains(fqn.as_ref())) {
+            if strange.insert(fqn) {
+                let reason = "a fragment of the parameter is stored, param_shapes does not list it";
+                let finding = Finding::new(Code::IndexExtraTensor).of_tensor(fqn).in_file(path);
+                entering.report(finding.with("reason", reason));
+            }
+        }
+        if group.fragments.keys().any(|fqn| wrong.contains(fqn.as_ref())) {
+            continue;
+        }
+        let ends = group.fragments.values().map(|&(start, elements)| start.saturating_add(elements));
+        let end = ends.max().unwrap_or_default();
+        let taken = group.fragments.values().fold(0_u128, |sum, &(_, elements)| sum.saturating_add(elements));
+        if end > held {
+            entering.report(mismatch(format!("fragments end at element {end} of a partition of {held}")));
+            continue;
+        }
+        if taken.saturating_add(group.alignment) < held {
+            entering.report(mismatch(format!("fragments take {taken} elements of a partition of {held}")));
+            continue;
+        }
+        let Some(padding) = group.padding else { continue };
+        let whole = held.saturating_add(padding);
+        let expected = *padded.get_or_insert(whole);
+        if whole != expected {
+            let reason = format!("{held} elements and {padding} of padding, other processes have {expected}");
+            entering.report(mismatch(reason));
+        }
+    }
+}
+
+impl super::state::Optimizer {
+    fn groups(&self) -> &[Group] {
+        match &self.content {
+            Content::Cut(groups) => groups,
+            Content::Shares(_) => &[],
+        }
+    }
+}

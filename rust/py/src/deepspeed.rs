@@ -1,0 +1,60 @@
+//! Reading DeepSpeed's ZeRO checkpoints. Python reads the bytes, the core says which.
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyTuple;
+use shardproof_core::checkpoint::archive::{self, Window};
+use shardproof_core::checkpoint::deepspeed::{self, Name};
+use shardproof_core::checkpoint::limits::Limits;
+use shardproof_core::interrupt::Interrupt;
+
+use crate::part::Part;
+use crate::records;
+
+/// Number of a slice of the model, what was read of it, and groups of parameters that were left out.
+type Reading = (u32, Part, Vec<usize>);
+
+/// Whether a file is one of those that processes write, by its name.
+#[pyfunction]
+pub(crate) fn is_deepspeed(name: &str) -> bool {
+    Name::parse(name).is_some_and(|parsed| parsed.file() == name)
+}
+
+/// Read the files of one tag, given by name and size; `read` gives bytes by name, first byte and number of bytes.
+#[pyfunction]
+pub(crate) fn read_deepspeed(files: Vec<(String, u64)>, read: Bound<'_, PyAny>) -> PyResult<Vec<Reading>> {
+    let named: Vec<(Name, u64)> =
+        files.iter().filter_map(|(name, size)| Some((Name::parse(name)?, *size))).collect();
+    let mut raised = None;
+    let mut ask = |name: &str, start: u64, length: u64| -> Option<Vec<u8>> {
+        if raised.is_some() {
+            return None;
+        }
+        let given = read.call1((name, start, length)).and_then(|bytes| Ok(bytes.extract::<PyBackedBytes>()?));
+        given.map_err(|error| raised = Some(error)).ok().map(|bytes| bytes.to_vec())
+    };
+    let readings = deepspeed::read(&named, &mut ask, &Limits::DEFAULT, Interrupt::NEVER).unwrap_or_default();
+    raised.map_or(Ok(()), Err)?;
+    Ok(readings.into_iter().map(|reading| (reading.slice, reading.part.into(), reading.groups_left_out)).collect())
+}
+
+/// Check the checksums in a file; `read` gives bytes by first byte and number of bytes.
+#[pyfunction]
+pub(crate) fn examine_deepspeed<'py>(
+    py: Python<'py>,
+    name: &str,
+    size: u64,
+    read: Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let mut raised = None;
+    let mut ask = |start: u64, length: u64| -> Option<Vec<u8>> {
+        if raised.is_some() {
+            return None;
+        }
+        let given = read.call1((start, length)).and_then(|bytes| Ok(bytes.extract::<PyBackedBytes>()?));
+        given.map_err(|error| raised = Some(error)).ok().map(|bytes| bytes.to_vec())
+    };
+    let found = archive::whole(&mut Window::new(size, &mut ask), 0, size);
+    raised.map_or(Ok(()), Err)?;
+    found.err().map(|fault| records::tuple(py, &fault.finding(name))).transpose()
+}
