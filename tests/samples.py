@@ -26,6 +26,10 @@ class Sample:
     def name(self) -> str:
         return self.row["path"]
 
+    def says_boxes(self) -> bool:
+        """Whether the manifest says which boxes the chunks are; fragments of flat buffers are none."""
+        return "fragments" not in self.row
+
     def expected(self, *, deep: bool) -> list[dict[str, Any]]:
         return [want for want in self.row["expected_findings"] if deep or not want.get("needs_payload")]
 

@@ -58,6 +58,8 @@ def test_a_healthy_sample_has_the_tensors_that_its_framework_saw(sample):
             if tensor.dtype == "float4_e2m1fn":  # torch counts the bytes, each of two elements
                 continue
             assert list(tensor.global_shape) == want["shape"]
+            if not sample.says_boxes():
+                continue
             offsets, sizes = tensor.boxes
             boxes = sorted(zip(offsets.tolist(), sizes.tolist(), strict=True))
             assert boxes == sorted((chunk[0], chunk[1]) for chunk in want["chunks"] if chunk[2] is not None)

@@ -166,7 +166,7 @@ def test_a_size_beyond_any_unit_is_a_power_of_two(show, tmp_path):
     ("arguments", "message"),
     [
         ([UNEVEN / "nothing"], ": nothing is there\n"),
-        ([samples.OWN / "deepspeed" / "zero1_w2"], "`shardproof formats` lists what can be read\n"),
+        ([samples.HERE / "attacks"], "`shardproof formats` lists what can be read\n"),
         ([samples.OWN / "torch_dcp" / "meta_zero_bytes"], "`shardproof check` says more\n"),
         ([ORBAX, "params.em"], "no tensor is named or matches 'params.em'; did you mean params.emb?\n"),
         ([ORBAX, "***q***"], "leave the name out to list all\n"),

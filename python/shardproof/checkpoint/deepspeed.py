@@ -63,7 +63,9 @@ def _is_tag(files: Files) -> bool:
 
 def _tags(files: Files) -> list[str]:
     """Names of the directories that hold files of processes."""
-    found = {path.partition("/")[0] for path in files if path.count("/") == 1 and _core.is_deepspeed(path.split("/")[1])}
+    found = {
+        path.partition("/")[0] for path in files if path.count("/") == 1 and _core.is_deepspeed(path.split("/")[1])
+    }
     return sorted(found)
 
 
@@ -78,16 +80,9 @@ def _parts(files: Files, name: str) -> list[PartReading]:
             columns=columns,
             files=files,
             name="/".join(filter(None, (name, f"mp_rank_{number:02}" if len(readings) > 1 else ""))),
-            not_judged=(
-                _STATE,
-                *((_SLICES,) if len(readings) > 1 else ()),
-                *(
-                    NotJudged(f"parameter group {group}", "fewer processes share it, as they do experts")
-                    for group in left_out
-                ),
-            ),
+            not_judged=(_STATE, _SLICES) if len(readings) > 1 else (_STATE,),
         )
-        for number, columns, left_out in readings
+        for number, columns in readings
     ]
 
 
@@ -107,7 +102,10 @@ def _judge_latest(files: Files) -> list[Finding]:
     if not tag:
         code, reason = "SP601", f"{files.directory}{_LATEST} names no tag"
     elif tag not in _tags(files):
-        code, reason = "SP403", f"{files.directory}{_LATEST} names {tag!r}: no directory of that name holds a checkpoint"
+        code, reason = (
+            "SP403",
+            f"{files.directory}{_LATEST} names {tag!r}: no directory of that name holds a checkpoint",
+        )
     else:
         return []
     return [Finding(code=code, severity=KINDS[code].severity, values={"reason": reason})]

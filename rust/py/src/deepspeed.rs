@@ -11,8 +11,8 @@ use shardproof_core::interrupt::Interrupt;
 use crate::part::Part;
 use crate::records;
 
-/// Number of a slice of the model, what was read of it, and groups of parameters that were left out.
-type Reading = (u32, Part, Vec<usize>);
+/// Number of a slice of the model, and what was read of it.
+type Reading = (u32, Part);
 
 /// Whether a file is one of those that processes write, by its name.
 #[pyfunction]
@@ -23,8 +23,7 @@ pub(crate) fn is_deepspeed(name: &str) -> bool {
 /// Read the files of one tag, given by name and size; `read` gives bytes by name, first byte and number of bytes.
 #[pyfunction]
 pub(crate) fn read_deepspeed(files: Vec<(String, u64)>, read: Bound<'_, PyAny>) -> PyResult<Vec<Reading>> {
-    let named: Vec<(Name, u64)> =
-        files.iter().filter_map(|(name, size)| Some((Name::parse(name)?, *size))).collect();
+    let named: Vec<(Name, u64)> = files.iter().filter_map(|(name, size)| Some((Name::parse(name)?, *size))).collect();
     let mut raised = None;
     let mut ask = |name: &str, start: u64, length: u64| -> Option<Vec<u8>> {
         if raised.is_some() {
@@ -35,7 +34,7 @@ pub(crate) fn read_deepspeed(files: Vec<(String, u64)>, read: Bound<'_, PyAny>) 
     };
     let readings = deepspeed::read(&named, &mut ask, &Limits::DEFAULT, Interrupt::NEVER).unwrap_or_default();
     raised.map_or(Ok(()), Err)?;
-    Ok(readings.into_iter().map(|reading| (reading.slice, reading.part.into(), reading.groups_left_out)).collect())
+    Ok(readings.into_iter().map(|reading| (reading.slice, reading.part.into())).collect())
 }
 
 /// Check the checksums in a file; `read` gives bytes by first byte and number of bytes.

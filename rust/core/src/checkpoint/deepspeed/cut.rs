@@ -18,14 +18,13 @@ struct Holder<'s> {
 /// The partitions of one group in the order of processes; `None` where one is not known.
 type Holders<'s> = Vec<Option<Holder<'s>>>;
 
-/// Enter the parameters of all groups. The answer is the numbers of groups that were left out.
+/// Enter the parameters of all groups.
 pub(super) fn enter(
     entering: &mut Entering<'_>,
     shapes: &[Shapes],
     optimizers: &[Option<&State>],
     interrupt: Interrupt<'_>,
-) -> Result<Result<Vec<usize>, TooMany>, Interrupted> {
-    let mut left_out = Vec::new();
+) -> Result<Result<(), TooMany>, Interrupted> {
     let world = i64::try_from(optimizers.len()).unwrap_or(i64::MAX);
     for state in optimizers.iter().flatten() {
         let held = state.optimizer().map_or(0, |optimizer| optimizer.groups().len());
@@ -39,7 +38,8 @@ pub(super) fn enter(
         // Experts are shared by fewer processes than everything else: those of other processes have the same names.
         let counts = optimizers.iter().flatten().filter_map(|state| state.optimizer()?.counts.get(number).copied());
         if counts.clone().any(|count| count != world) {
-            left_out.push(number);
+            let reason = format!("fewer processes share group {number}, as they do experts: it was left out");
+            entering.report(Finding::new(Code::Unsupported).with("reason", reason));
             continue;
         }
         let mut holders = Holders::new();
@@ -64,16 +64,11 @@ pub(super) fn enter(
         }
         judge(entering, parameters, &holders, &wrong);
     }
-    Ok(Ok(left_out))
+    Ok(Ok(()))
 }
 
 /// Enter one parameter; whether its fragments add up, as far as is known.
-fn parameter(
-    entering: &mut Entering<'_>,
-    fqn: &str,
-    shape: &[i64],
-    holders: &Holders<'_>,
-) -> Result<bool, TooMany> {
+fn parameter(entering: &mut Entering<'_>, fqn: &str, shape: &[i64], holders: &Holders<'_>) -> Result<bool, TooMany> {
     let mut start = 0_u128;
     let mut known = true;
     let mut last = None;

@@ -148,7 +148,8 @@ impl<'a> Document<'a> {
     /// The numbers of a shape.
     pub(super) fn shape(&self, handle: Handle, what: &str) -> Result<Vec<i64>, Fault> {
         let tuple = self.wrapped(handle, Role::Archive(archive::Role::Size)).unwrap_or(handle);
-        let numbers: Vec<i64> = self.list(tuple, what)?.map(|number| self.number(number, what)).collect::<Result<_, _>>()?;
+        let numbers: Vec<i64> =
+            self.list(tuple, what)?.map(|number| self.number(number, what)).collect::<Result<_, _>>()?;
         self.spend(numbers.len())?;
         Ok(numbers)
     }
@@ -188,7 +189,8 @@ impl<'a> Document<'a> {
         let storage = self.storage(id)?;
         let dtype = storage.dtype.clone().ok_or_else(|| format!("the storage of {what} has no dtype"))?;
         let (shape, strides) = (self.shape(shape, what)?, self.shape(strides, what)?);
-        let offset = u128::try_from(self.number(offset, what)?).map_err(|_| format!("{what} begins before its storage"))?;
+        let offset =
+            u128::try_from(self.number(offset, what)?).map_err(|_| format!("{what} begins before its storage"))?;
         let mut elements = 1_u128;
         for (&size, &stride) in shape.iter().zip(&strides).rev() {
             let size = u128::try_from(size).map_err(|_| format!("the shape of {what} is {shape:?}"))?;

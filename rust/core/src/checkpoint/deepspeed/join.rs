@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::enter::{Entering, Stretch, elements};
-use super::name::Name;
+use super::name::{Kind, Name};
 use super::slice::{Slice, unreferenced};
-use super::state::{Model, State};
+use super::state::{Model, Optimizer, State};
 use super::{cut, share};
 use crate::checkpoint::archive::{Read, Window};
 use crate::checkpoint::limits::Limits;
@@ -22,8 +22,6 @@ pub struct Reading {
     pub slice: u32,
     /// Parameters, and where their elements are.
     pub part: Part,
-    /// Groups of parameters that were not judged.
-    pub groups_left_out: Vec<usize>,
 }
 
 /// How ranges of a file are read: its name, first byte and number of bytes; `None` where that fails.
@@ -87,23 +85,29 @@ fn join(
 ) -> Result<Reading, Interrupted> {
     let mut part = Part::new();
     part.findings.extend(states.iter().flat_map(|state| state.findings.iter().cloned()));
-    let slice = match Slice::new(number, states, sizes) {
+    let name = Name { model: number, kind: Kind::Model, process: None, bfloat: false };
+    let found = if states.is_empty() {
+        let missing = Finding::new(Code::FileMissing).in_file(&name.file());
+        Err(missing
+            .with("reason", "no file of this slice of the model is there, others say that there are more slices"))
+    } else {
+        Slice::new(number, states, sizes)
+    };
+    let slice = match found {
         Ok(slice) => slice,
         Err(finding) => {
             part.findings.push(finding);
             part.incomplete = true;
-            return Ok(Reading { slice: number, part, groups_left_out: Vec::new() });
+            return Ok(Reading { slice: number, part });
         }
     };
     part.findings.extend(slice.findings.iter().cloned());
     part.incomplete = slice.incomplete;
     let mut entering = Entering::new(part, limits);
-    let entered = enter(&mut entering, &slice, interrupt)?;
-    let groups_left_out = entered.unwrap_or_else(|too_many| {
+    if let Err(too_many) = enter(&mut entering, &slice, interrupt)? {
         entering.report(Finding::new(Code::MetadataTooLarge).with("reason", too_many.to_string()));
-        Vec::new()
-    });
-    Ok(Reading { slice: number, part: entering.part, groups_left_out })
+    }
+    Ok(Reading { slice: number, part: entering.part })
 }
 
 /// Enter all parameters of a slice.
@@ -111,35 +115,29 @@ fn enter(
     entering: &mut Entering<'_>,
     slice: &Slice<'_>,
     interrupt: Interrupt<'_>,
-) -> Result<Result<Vec<usize>, TooMany>, Interrupted> {
+) -> Result<Result<(), TooMany>, Interrupted> {
     let known = || slice.models.iter().flatten();
     let Some((first, model)) = known().find_map(|state| Some((state, state.model()?))) else {
-        return Ok(Ok(Vec::new()));
+        return Ok(Ok(()));
     };
     let Some(shapes) = &model.groups else {
         let reason = "there are no param_shapes: nothing says which parameters were cut";
         let finding = Finding::new(Code::Unsupported).in_file(&first.path).with("reason", reason);
         entering.report(finding);
-        return Ok(Ok(Vec::new()));
+        return Ok(Ok(()));
     };
     for state in known().skip(1) {
         if let Some(other) = state.model() {
             compare(entering, &first.path, model, state, other);
         }
     }
-    let shares = slice.optimizers.iter().flatten().any(|state| state.optimizer().is_some_and(super::state::Optimizer::has_shares));
-    let left_out = if shares {
-        match share::enter(entering, shapes, &slice.optimizers, interrupt)? {
-            Ok(()) => Vec::new(),
-            Err(too_many) => return Ok(Err(too_many)),
-        }
+    let entered = if slice.optimizers.iter().flatten().filter_map(|state| state.optimizer()).any(Optimizer::has_shares)
+    {
+        share::enter(entering, shapes, &slice.optimizers, interrupt)?
     } else {
-        match cut::enter(entering, shapes, &slice.optimizers, interrupt)? {
-            Ok(left_out) => left_out,
-            Err(too_many) => return Ok(Err(too_many)),
-        }
+        cut::enter(entering, shapes, &slice.optimizers, interrupt)?
     };
-    Ok(frozen(entering, slice, model).map(|()| left_out))
+    Ok(entered.and_then(|()| frozen(entering, slice, model)))
 }
 
 /// Report parameters that another process has with other shapes, or not at all.

@@ -27,7 +27,9 @@ pub(super) fn enter(
     let needed = parameters().fold(0_u128, |sum, (_, shape)| sum.saturating_add(share(shape)));
     let mut holders = Vec::new();
     for (process, state) in (0_u128..).zip(optimizers) {
-        let Some((state, shares)) = state.and_then(|state| Some((state, state.optimizer()?.shares()))) else { continue };
+        let Some((state, shares)) = state.and_then(|state| Some((state, state.optimizer()?.shares()))) else {
+            continue;
+        };
         let file = match entering.part.file_number(&state.path) {
             Ok(file) => file,
             Err(too_many) => return Ok(Err(too_many)),

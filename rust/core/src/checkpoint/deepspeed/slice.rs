@@ -117,13 +117,15 @@ fn world<'s>(states: impl Iterator<Item = &'s State>) -> Result<World, Finding> 
         (number, field) = (other, of);
     }
     let says = format!("{field} is {number}");
-    let world = u32::try_from(number).ok().filter(|&world| world > 0).ok_or_else(|| {
-        Finding::new(Code::MetadataMalformed).in_file(&first.path).with("reason", says.clone())
-    })?;
+    let world = u32::try_from(number)
+        .ok()
+        .filter(|&world| world > 0)
+        .ok_or_else(|| Finding::new(Code::MetadataMalformed).in_file(&first.path).with("reason", says.clone()))?;
     let inside = |state: &State| state.name.process.is_none_or(|process| process < world);
-    let findings = all.iter().filter(|&&(state, other, _)| other != number && inside(state)).map(|&(state, other, of)| {
-        let reason = format!("{of} is {other} here, {field} is {number} elsewhere");
-        Finding::new(Code::RankCountMismatch).in_file(&state.path).with("reason", reason)
-    });
+    let findings =
+        all.iter().filter(|&&(state, other, _)| other != number && inside(state)).map(|&(state, other, of)| {
+            let reason = format!("{of} is {other} here, {field} is {number} elsewhere");
+            Finding::new(Code::RankCountMismatch).in_file(&state.path).with("reason", reason)
+        });
     Ok(World { number: world, says, findings: findings.collect() })
 }

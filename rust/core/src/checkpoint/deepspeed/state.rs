@@ -147,9 +147,9 @@ impl Document<'_> {
     fn model(&self, root: Handle) -> Result<Model, Fault> {
         drop(self.dict(root, "the state")?);
         let number = |name| self.entry(root, name).map(|number| self.number(number, name)).transpose();
-        let groups = self.entry(root, "param_shapes").map(|groups| {
-            self.list(groups, "param_shapes")?.map(|group| self.shapes(group, "param_shapes")).collect()
-        });
+        let groups = self
+            .entry(root, "param_shapes")
+            .map(|groups| self.list(groups, "param_shapes")?.map(|group| self.shapes(group, "param_shapes")).collect());
         let frozen = self.entry(root, "frozen_param_shapes");
         let mut frozen_pieces = HashMap::default();
         if let Some(pieces) = self.entry(root, "frozen_param_fragments") {
@@ -224,7 +224,8 @@ impl Document<'_> {
             let reason = "there are no param_slice_mappings: which elements are in a partition is not known";
             return Err(Fault::unsupported(reason.to_owned()));
         };
-        let mut paddings = self.entry(state, "group_paddings").map(|list| self.list(list, "group_paddings")).transpose()?;
+        let mut paddings =
+            self.entry(state, "group_paddings").map(|list| self.list(list, "group_paddings")).transpose()?;
         let alignments = self.entry(state, "param_alignment_paddings");
         let mut alignments = alignments.map(|list| self.list(list, "param_alignment_paddings")).transpose()?;
         let mut maps = self.list(maps, "param_slice_mappings")?;
@@ -240,9 +241,9 @@ impl Document<'_> {
                 None => None,
             };
             let alignment = match alignments.as_mut().and_then(Iterator::next) {
-                Some(list) => self
-                    .list(list, "param_alignment_paddings")?
-                    .try_fold(0_u128, |sum, padding| self.count(padding, "a padding").map(|padding| sum.saturating_add(padding)))?,
+                Some(list) => self.list(list, "param_alignment_paddings")?.try_fold(0_u128, |sum, padding| {
+                    self.count(padding, "a padding").map(|padding| sum.saturating_add(padding))
+                })?,
                 None => 0,
             };
             groups.push(Group {
@@ -265,14 +266,12 @@ impl Document<'_> {
     }
 
     /// Where in a partition the elements of each parameter are.
-    fn fragments(
-        &self,
-        map: Handle,
-    ) -> Result<HashMap<Box<str>, (u128, u128), foldhash::fast::RandomState>, Fault> {
+    fn fragments(&self, map: Handle) -> Result<HashMap<Box<str>, (u128, u128), foldhash::fast::RandomState>, Fault> {
         let mut fragments = HashMap::default();
         for (name, address) in self.dict(map, "a slice mapping")? {
             let name = self.text(name, "the name of a parameter")?;
-            let state = self.arena.instance(address).filter(|&(class, _)| self.arena.role(class) == Some(Role::Fragment));
+            let state =
+                self.arena.instance(address).filter(|&(class, _)| self.arena.role(class) == Some(Role::Fragment));
             let state = state.and_then(|(_, state)| state);
             let state = state.ok_or_else(|| format!("the fragment of {name} is {}", self.noun(address)))?;
             let number = |field| {
