@@ -169,6 +169,7 @@ class Checkpoint:
 
     models: list[dict[str, Any]]
     optimizers: list[dict[str, Any]]
+    stage: int
     latest: str = "global_step1"
     tag: str = "global_step1"
     slice: int = 0
@@ -176,14 +177,14 @@ class Checkpoint:
     @classmethod
     def of(cls, stage: int, world: int, shapes: Shapes | None = None) -> Checkpoint:
         if stage == 3:
-            return cls([model(world, shapes) for _ in range(world)], [share(world, shapes) for _ in range(world)])
-        return cls([model(world, shapes)], [cut(world, process, shapes, stage) for process in range(world)])
+            return cls([model(world, shapes) for _ in range(world)], [share(world, shapes) for _ in range(world)], stage)
+        return cls([model(world, shapes)], [cut(world, process, shapes, stage) for process in range(world)], stage)
 
     def write(self, directory: Path) -> Path:
         """Write everything; the directory of the tag."""
         tag = directory / self.tag
         for process, state in enumerate(self.models):
-            which = f"zero_pp_rank_{process}_" if len(self.models) > 1 else ""
+            which = f"zero_pp_rank_{process}_" if self.stage == 3 else ""
             write(tag / f"{which}mp_rank_{self.slice:02}_model_states.pt", state)
         for process, state in enumerate(self.optimizers):
             path = tag / f"zero_pp_rank_{process}_mp_rank_{self.slice:02}_optim_states.pt"

@@ -21,6 +21,9 @@ _LATEST: Final = "latest"
 _MOST_TAG: Final = 1 << 12
 """Bytes of a tag: it is the name of a directory."""
 
+_FAILED: Final = frozenset({"SP404", "SP416", "SP419"})
+"""Findings about a file that is not looked into again."""
+
 _STATE: Final = NotJudged("optimizer state", "only that its bytes are there and have the length that the files state")
 _SLICES: Final = NotJudged(
     "slices of the model", "the files do not say how the parameters of several model-parallel processes belong together"
@@ -48,7 +51,7 @@ class _DeepSpeed:
 
     def examine(self, part: PartReading, found: Sequence[Finding]) -> Iterator[Finding]:
         """Compare the content of every archive with its checksums."""
-        failed = {finding.file for finding in found if finding.code in {"SP416", "SP419"}}
+        failed = {finding.file for finding in found if finding.code in _FAILED}
         for path in _of_slice(part):
             if part.files.directory + path not in failed:
                 read = partial(part.files.read, path)

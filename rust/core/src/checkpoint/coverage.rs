@@ -83,7 +83,11 @@ impl Judge<'_> {
         let positions = self.part.positions(self.tensor);
         let position_of = |row: usize| positions.get(row).copied().map_or(u64::MAX, u64::from);
         let mut faults = Tally::keeping(self.tally.most());
-        bounds::name_faults(self.chunks, position_of, EmptyPastEnd::Warning, &mut faults);
+        // No chunk lies in a tensor of negative size: that it does not is no fault of its own.
+        bounds::name_shape_faults(self.chunks.shape(), &mut faults);
+        if faults.counts().is_empty() {
+            bounds::name_faults(self.chunks, position_of, EmptyPastEnd::Warning, &mut faults);
+        }
         self.tally.absorb(faults, |finding| finding.of_tensor(self.tensor.fqn()));
         if self.chunks.shape().iter().any(|&dim| dim < 0) {
             return Ok(());

@@ -30,6 +30,7 @@ fn faults(part: &Part) -> Vec<Fault> {
 fn what_is_covered_never_or_twice_is_named_with_the_positions_of_the_metadata() {
     use Code::{
         ChunkDuplicate, ChunkGap, ChunkNegative, ChunkOutOfBounds, ChunkOverlap, EmptyChunkPastEnd, EmptyChunks,
+        ShapeNegative,
     };
     let once = EqualBoxes::Duplicates;
     for (dim, chunks, expected) in [
@@ -51,6 +52,8 @@ fn what_is_covered_never_or_twice_is_named_with_the_positions_of_the_metadata() 
         (8, vec![(0, 4, 0), (4, 5, 4)], vec![(ChunkOutOfBounds, None, vec![11])]),
         (8, vec![(-1, 4, 0), (4, 4, 4)], vec![(ChunkNegative, None, vec![10]), (ChunkGap, Some((3, 1)), vec![])]),
         (8, vec![(0, 8, 0), (4, -1, 8)], vec![(ChunkNegative, None, vec![11])]),
+        (-8, vec![], vec![(ShapeNegative, None, vec![])]),
+        (-8, vec![(0, 4, 0)], vec![(ShapeNegative, None, vec![])]),
     ] {
         assert_eq!(faults(&part(dim, once, &chunks)), expected, "{dim} {chunks:?}");
     }

@@ -71,7 +71,9 @@ impl<'l> Entering<'l> {
             }
             let stop = stretch.start.saturating_add(stretch.elements).min(total);
             let boxes = flat::boxes(shape, stretch.start.min(stop), stop).unwrap_or_default();
-            self.boxes(shape, &boxes, stretch, &mut position)?;
+            // How many bytes elements of another type take is part of that fault.
+            let encoding = if stretch.stored.dtype == dtype { Encoding::Raw } else { Encoding::Transformed };
+            self.boxes(shape, &boxes, stretch, encoding, &mut position)?;
         }
         if let Some(other) = other {
             let finding = Finding::new(Code::DtypeMismatch).of_tensor(fqn);
@@ -86,6 +88,7 @@ impl<'l> Entering<'l> {
         shape: &[i64],
         boxes: &Boxes,
         stretch: Stretch<'_>,
+        encoding: Encoding,
         position: &mut usize,
     ) -> Result<(), TooMany> {
         let Ok(chunks) = boxes.of(shape) else { return Ok(()) };
@@ -100,14 +103,9 @@ impl<'l> Entering<'l> {
             let count = elements(sizes).unwrap_or_default();
             let first = bytes(at).and_then(|behind| u128::from(begin).checked_add(behind));
             let place = first.and_then(|first| i64::try_from(first).ok());
-            let record = place.zip(bytes(count).and_then(|length| i64::try_from(length).ok())).map(
-                |(byte_offset, byte_length)| Record {
-                    file: stretch.file,
-                    byte_offset,
-                    byte_length,
-                    encoding: Encoding::Raw,
-                },
-            );
+            let record = place
+                .zip(bytes(count).and_then(|length| i64::try_from(length).ok()))
+                .map(|(byte_offset, byte_length)| Record { file: stretch.file, byte_offset, byte_length, encoding });
             self.part.push_chunk(*position, offsets, sizes, record)?;
             *position = position.saturating_add(1);
             at = at.saturating_add(count);
