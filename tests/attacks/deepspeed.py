@@ -177,7 +177,9 @@ class Checkpoint:
     @classmethod
     def of(cls, stage: int, world: int, shapes: Shapes | None = None) -> Checkpoint:
         if stage == 3:
-            return cls([model(world, shapes) for _ in range(world)], [share(world, shapes) for _ in range(world)], stage)
+            return cls(
+                [model(world, shapes) for _ in range(world)], [share(world, shapes) for _ in range(world)], stage
+            )
         return cls([model(world, shapes)], [cut(world, process, shapes, stage) for process in range(world)], stage)
 
     def write(self, directory: Path) -> Path:

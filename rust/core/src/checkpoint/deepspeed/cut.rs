@@ -157,3 +157,49 @@ impl super::state::Optimizer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::deepspeed::document::Stored;
+    use crate::checkpoint::dtype::Dtype;
+    use crate::checkpoint::limits::Limits;
+    use crate::checkpoint::part::Part;
+
+    /// What is reported of one parameter of 15 elements, held as (partition, start, elements) by each process.
+    fn found(held: &[Option<(u128, u128, u128)>]) -> Vec<Code> {
+        let limits = Limits::DEFAULT;
+        let mut entering = Entering::new(Part::new(), &limits);
+        let groups: Vec<Option<Group>> = held
+            .iter()
+            .map(|held| {
+                held.map(|(elements, start, count)| Group {
+                    partition: Stored { dtype: Dtype::named("float32"), elements, byte_offset: Some(0) },
+                    padding: None,
+                    alignment: 0,
+                    fragments: std::iter::once(("w".into(), (start, count))).collect(),
+                })
+            })
+            .collect();
+        let holders: Holders<'_> =
+            groups.iter().map(|group| group.as_ref().map(|group| Holder { path: "f", file: 0, group })).collect();
+        let right = parameter(&mut entering, "w", &[3, 5], &holders).unwrap();
+        let wrong = if right { HashSet::default() } else { std::iter::once("w").collect() };
+        judge(&mut entering, &vec![("w".into(), vec![3, 5])], &holders, &wrong);
+        entering.part.findings.iter().map(|finding| finding.code).collect()
+    }
+
+    #[test]
+    fn fragments_add_up_to_their_parameter_and_fill_their_partitions() {
+        assert_eq!(found(&[Some((10, 0, 10)), Some((5, 0, 5))]), []);
+        assert_eq!(found(&[Some((10, 0, 10)), Some((6, 0, 6))]), [Code::ChunkOutOfBounds]);
+        // That a fragment is short shows as a gap, when coverage is judged.
+        assert_eq!(found(&[Some((10, 0, 10)), Some((5, 0, 4))]), []);
+        assert_eq!(found(&[Some((11, 0, 10)), Some((5, 0, 5))]), [Code::PayloadMismatch]);
+        assert_eq!(found(&[Some((10, 1, 10)), Some((5, 0, 5))]), [Code::PayloadMismatch]);
+        assert_eq!(found(&[Some((10, u128::MAX, 10)), Some((5, 0, 5))]), [Code::PayloadMismatch]);
+        assert_eq!(found(&[None, Some((5, 0, 5))]), []);
+        assert_eq!(found(&[None, Some((16, 0, 16))]), [Code::ChunkOutOfBounds]);
+        assert_eq!(found(&[Some((20, 0, u128::MAX)), Some((5, 0, 5))]), [Code::ChunkOutOfBounds]);
+    }
+}

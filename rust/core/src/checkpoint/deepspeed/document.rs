@@ -165,10 +165,7 @@ impl<'a> Document<'a> {
     fn call_of_tensor(&self, handle: Handle) -> Option<Handle> {
         let mut at = handle;
         loop {
-            let (callee, arguments) = match self.arena.view(at) {
-                View::Call { callee, arguments, .. } => (callee, arguments),
-                _ => return None,
-            };
+            let View::Call { callee, arguments, .. } = self.arena.view(at) else { return None };
             match self.arena.role(callee)? {
                 Role::Archive(archive::Role::Tensor) => return Some(arguments),
                 Role::Archive(archive::Role::Parameter) => at = *self.arena.tuple(arguments)?.first()?,

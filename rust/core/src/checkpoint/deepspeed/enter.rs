@@ -117,3 +117,35 @@ impl<'l> Entering<'l> {
         self.part.findings.push(finding);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_become_boxes_whose_bytes_follow_one_another() {
+        let stored = |byte_offset| Stored { dtype: Dtype::named("float32"), elements: 20, byte_offset };
+        let (first, second, lost) = (stored(Some(100)), stored(Some(1000)), stored(None));
+        let limits = Limits::DEFAULT;
+        let mut entering = Entering::new(Part::new(), &limits);
+        let stretch = |start, elements, stored, at, file| Stretch { start, elements, stored, at, file };
+        let shape = [3, 5];
+        entering.parameter("w", &shape, [stretch(0, 7, &first, 2, 0), stretch(7, 9, &second, 0, 1)]).unwrap();
+        entering.parameter("scalar", &[], [stretch(0, 1, &first, 0, 0)]).unwrap();
+        entering.parameter("none", &[0, 4], []).unwrap();
+        assert!(!entering.part.incomplete);
+        entering.parameter("lost", &[2], [stretch(0, 2, &lost, 0, 0)]).unwrap();
+        let part = entering.part;
+        let rows: Vec<_> = part.chunks(&part.tensors()[0]).unwrap().iter().collect();
+        let boxes: [(&[i64], &[i64]); 4] =
+            [(&[0, 0], &[1, 5]), (&[1, 0], &[1, 2]), (&[1, 2], &[1, 3]), (&[2, 0], &[1, 5])];
+        assert_eq!(rows, boxes);
+        let record =
+            |record: &Option<Record>| record.map(|record| (record.file, record.byte_offset, record.byte_length));
+        let records: Vec<_> = part.records(&part.tensors()[0]).iter().map(record).collect();
+        // The ninth element of the second stretch is behind the end of the parameter.
+        assert_eq!(records, [Some((0, 108, 20)), Some((0, 128, 8)), Some((1, 1000, 12)), Some((1, 1012, 20))]);
+        assert_eq!(part.tensors().iter().map(|tensor| tensor.rows().len()).collect::<Vec<_>>(), [4, 1, 0, 0]);
+        assert!(part.incomplete && part.findings.is_empty());
+    }
+}

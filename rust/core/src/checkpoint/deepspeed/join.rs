@@ -88,15 +88,15 @@ fn join(
     let name = Name { model: number, kind: Kind::Model, process: None, bfloat: false };
     let found = if states.is_empty() {
         let missing = Finding::new(Code::FileMissing).in_file(&name.file());
-        Err(missing
-            .with("reason", "no file of this slice of the model is there, others say that there are more slices"))
+        let reason = "no file of this slice of the model is there, others say that there are more slices";
+        Err(Box::new(missing.with("reason", reason)))
     } else {
         Slice::new(number, states, sizes)
     };
     let slice = match found {
         Ok(slice) => slice,
         Err(finding) => {
-            part.findings.push(finding);
+            part.findings.push(*finding);
             part.incomplete = true;
             return Ok(Reading { slice: number, part });
         }

@@ -31,7 +31,7 @@ impl<'s> Slice<'s> {
     /// # Errors
     ///
     /// What is wrong, if it cannot be found out.
-    pub(super) fn new(number: u32, states: &'s [State], sizes: &dyn Fn(&State) -> u64) -> Result<Self, Finding> {
+    pub(super) fn new(number: u32, states: &'s [State], sizes: &dyn Fn(&State) -> u64) -> Result<Self, Box<Finding>> {
         let of = |kind| states.iter().filter(move |state| state.name.kind == kind);
         let bfloats = of(Kind::Optimizer).filter(|state| state.name.bfloat).count();
         let bfloat = bfloats > 0 && bfloats >= of(Kind::Optimizer).count().saturating_sub(bfloats);
@@ -47,7 +47,7 @@ impl<'s> Slice<'s> {
         let there = u32::try_from(states.len()).unwrap_or(u32::MAX);
         if world > there.saturating_add(MOST) {
             let reason = format!("{says}, there are {there} files");
-            return Err(Finding::new(Code::RankCountMismatch).with("reason", reason));
+            return Err(Box::new(Finding::new(Code::RankCountMismatch).with("reason", reason)));
         }
         // A partition that was cut for another number of processes fits no other.
         let stale: Vec<Box<str>> = findings.iter().filter_map(|finding| finding.file.clone()).collect();
@@ -98,7 +98,7 @@ fn stated(state: &State) -> Option<(i64, &'static str)> {
 /// How many processes there are: what the file about the model says, unless all others are there and say otherwise.
 ///
 /// Files that say something else are findings.
-fn world<'s>(states: impl Iterator<Item = &'s State>) -> Result<World, Finding> {
+fn world<'s>(states: impl Iterator<Item = &'s State>) -> Result<World, Box<Finding>> {
     // Names sort those about the model first.
     let states: Vec<&State> = states.collect();
     let all: Vec<(&State, i64, &str)> =
@@ -117,10 +117,9 @@ fn world<'s>(states: impl Iterator<Item = &'s State>) -> Result<World, Finding> 
         (number, field) = (other, of);
     }
     let says = format!("{field} is {number}");
-    let world = u32::try_from(number)
-        .ok()
-        .filter(|&world| world > 0)
-        .ok_or_else(|| Finding::new(Code::MetadataMalformed).in_file(&first.path).with("reason", says.clone()))?;
+    let world = u32::try_from(number).ok().filter(|&world| world > 0).ok_or_else(|| {
+        Box::new(Finding::new(Code::MetadataMalformed).in_file(&first.path).with("reason", says.clone()))
+    })?;
     let inside = |state: &State| state.name.process.is_none_or(|process| process < world);
     let findings =
         all.iter().filter(|&&(state, other, _)| other != number && inside(state)).map(|&(state, other, of)| {

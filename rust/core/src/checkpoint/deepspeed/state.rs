@@ -14,6 +14,9 @@ use crate::interrupt::{Interrupt, Interrupted};
 /// Names and shapes, in order.
 pub(super) type Shapes = Vec<(Box<str>, Vec<i64>)>;
 
+/// First element in a partition, and number of elements, by the name of the parameter.
+pub(super) type Fragments = HashMap<Box<str>, (u128, u128), foldhash::fast::RandomState>;
+
 /// What one file says.
 pub(super) struct State {
     pub(super) path: String,
@@ -64,8 +67,8 @@ pub(super) struct Group {
     pub(super) padding: Option<u128>,
     /// Elements of padding that may lie between parameters.
     pub(super) alignment: u128,
-    /// Which elements of which parameter it holds: name, first element in the partition, number of elements.
-    pub(super) fragments: HashMap<Box<str>, (u128, u128), foldhash::fast::RandomState>,
+    /// Which elements of which parameter it holds.
+    pub(super) fragments: Fragments,
 }
 
 impl State {
@@ -266,7 +269,7 @@ impl Document<'_> {
     }
 
     /// Where in a partition the elements of each parameter are.
-    fn fragments(&self, map: Handle) -> Result<HashMap<Box<str>, (u128, u128), foldhash::fast::RandomState>, Fault> {
+    fn fragments(&self, map: Handle) -> Result<Fragments, Fault> {
         let mut fragments = HashMap::default();
         for (name, address) in self.dict(map, "a slice mapping")? {
             let name = self.text(name, "the name of a parameter")?;
