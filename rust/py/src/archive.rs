@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
@@ -10,6 +11,32 @@ use shardproof_core::interrupt::Interrupt;
 
 use crate::part::Part;
 use crate::records;
+
+/// A way to read ranges that is Python's; after it raised, nothing is read any more.
+pub(crate) struct Asking<'py> {
+    read: Bound<'py, PyAny>,
+    raised: Option<PyErr>,
+}
+
+impl<'py> Asking<'py> {
+    pub(crate) const fn new(read: Bound<'py, PyAny>) -> Self {
+        Self { read, raised: None }
+    }
+
+    /// The bytes of the range that these arguments stand for.
+    pub(crate) fn ask(&mut self, range: impl PyCallArgs<'py>) -> Option<Vec<u8>> {
+        if self.raised.is_some() {
+            return None;
+        }
+        let given = self.read.call1(range).and_then(|bytes| Ok(bytes.extract::<Option<PyBackedBytes>>()?));
+        given.map_err(|error| self.raised = Some(error)).ok().flatten().map(|bytes| bytes.to_vec())
+    }
+
+    /// Raise what was raised.
+    pub(crate) fn finish(self) -> PyResult<()> {
+        self.raised.map_or(Ok(()), Err)
+    }
+}
 
 /// Look into the archives of a file of a part; `read` gives bytes by first byte and number of bytes.
 ///
@@ -24,19 +51,11 @@ pub(crate) fn examine_archives<'py>(
     read: Bound<'py, PyAny>,
 ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
     let failed: HashSet<(&str, u32)> = failed.iter().map(|(fqn, position)| (fqn.as_str(), *position)).collect();
-    let mut raised = None;
-    let mut ask = |start: u64, length: u64| -> Option<Vec<u8>> {
-        if raised.is_some() {
-            return None;
-        }
-        let given = read.call1((start, length)).and_then(|bytes| Ok(bytes.extract::<Option<PyBackedBytes>>()?));
-        given.map_err(|error| raised = Some(error)).ok().flatten().map(|bytes| bytes.to_vec())
-    };
+    let mut asking = Asking::new(read);
+    let mut ask = |start, length| asking.ask((start, length));
     let mut window = Window::new(size, &mut ask);
     let skip = |fqn: &str, position: u32| failed.contains(&(fqn, position));
     let found = examine(part.columns(), file, &mut window, &skip, Interrupt::NEVER);
-    match raised {
-        Some(error) => Err(error),
-        None => found.unwrap_or_default().iter().map(|finding| records::tuple(py, finding)).collect(),
-    }
+    asking.finish()?;
+    found.unwrap_or_default().iter().map(|finding| records::tuple(py, finding)).collect()
 }

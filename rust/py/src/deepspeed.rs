@@ -1,13 +1,13 @@
 //! Reading DeepSpeed's ZeRO checkpoints. Python reads the bytes, the core says which.
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
 use shardproof_core::checkpoint::archive::{self, Window};
 use shardproof_core::checkpoint::deepspeed::{self, Name};
 use shardproof_core::checkpoint::limits::Limits;
 use shardproof_core::interrupt::Interrupt;
 
+use crate::archive::Asking;
 use crate::part::Part;
 use crate::records;
 
@@ -24,16 +24,10 @@ pub(crate) fn is_deepspeed(name: &str) -> bool {
 #[pyfunction]
 pub(crate) fn read_deepspeed(files: Vec<(String, u64)>, read: Bound<'_, PyAny>) -> PyResult<Vec<Reading>> {
     let named: Vec<(Name, u64)> = files.iter().filter_map(|(name, size)| Some((Name::parse(name)?, *size))).collect();
-    let mut raised = None;
-    let mut ask = |name: &str, start: u64, length: u64| -> Option<Vec<u8>> {
-        if raised.is_some() {
-            return None;
-        }
-        let given = read.call1((name, start, length)).and_then(|bytes| Ok(bytes.extract::<PyBackedBytes>()?));
-        given.map_err(|error| raised = Some(error)).ok().map(|bytes| bytes.to_vec())
-    };
+    let mut asking = Asking::new(read);
+    let mut ask = |name: &str, start: u64, length: u64| asking.ask((name, start, length));
     let readings = deepspeed::read(&named, &mut ask, &Limits::DEFAULT, Interrupt::NEVER).unwrap_or_default();
-    raised.map_or(Ok(()), Err)?;
+    asking.finish()?;
     Ok(readings.into_iter().map(|reading| (reading.slice, reading.part.into())).collect())
 }
 
@@ -45,15 +39,9 @@ pub(crate) fn examine_deepspeed<'py>(
     size: u64,
     read: Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    let mut raised = None;
-    let mut ask = |start: u64, length: u64| -> Option<Vec<u8>> {
-        if raised.is_some() {
-            return None;
-        }
-        let given = read.call1((start, length)).and_then(|bytes| Ok(bytes.extract::<PyBackedBytes>()?));
-        given.map_err(|error| raised = Some(error)).ok().map(|bytes| bytes.to_vec())
-    };
+    let mut asking = Asking::new(read);
+    let mut ask = |start, length| asking.ask((start, length));
     let found = archive::whole(&mut Window::new(size, &mut ask), 0, size);
-    raised.map_or(Ok(()), Err)?;
+    asking.finish()?;
     found.err().map(|fault| records::tuple(py, &fault.finding(name))).transpose()
 }
