@@ -108,12 +108,14 @@ impl<R: Copy> Machine<'_, '_, R> {
             [digits @ .., b'L'] if code == opcode::LONG => digits,
             digits => digits,
         };
+        // Behind a leading zero, some of Python's readers take digits for octal.
+        let bare = digits.strip_prefix(b"-").unwrap_or(digits);
+        let decimal = bare.iter().all(u8::is_ascii_digit) && !matches!(bare, [] | [b'0', _, ..]);
+        if !decimal {
+            return Err(self.cursor.malformed("a number that is not decimal"));
+        }
         if let Some(number) = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
             return self.int(number);
-        }
-        let bare = digits.strip_prefix(b"-").unwrap_or(digits);
-        if bare.is_empty() || !bare.iter().all(u8::is_ascii_digit) {
-            return Err(self.cursor.malformed("a number that is not decimal"));
         }
         let start = end.saturating_sub(line.len());
         let handle = self.arena.add_range(Kind::Digits, &(start..start.saturating_add(digits.len())));
