@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 import struct
+from typing import ClassVar
 
 
 class _Recording(type):
@@ -74,8 +75,6 @@ _Quick = _unpickler(pickle.Unpickler)
 class _Plain(_unpickler(pickle._Unpickler)):
     """The module's Python code, with dicts that remember."""
 
-    dispatch = dict(pickle._Unpickler.dispatch)
-
     def _empty_dict(self):
         self.append(Pairs())
 
@@ -86,8 +85,11 @@ class _Plain(_unpickler(pickle._Unpickler)):
             pairs[key] = value
         self.append(pairs)
 
-    dispatch[pickle.EMPTY_DICT[0]] = _empty_dict
-    dispatch[pickle.DICT[0]] = _dict
+    dispatch: ClassVar = {
+        **pickle._Unpickler.dispatch,
+        pickle.EMPTY_DICT[0]: _empty_dict,
+        pickle.DICT[0]: _dict,
+    }
 
 
 def load(content):

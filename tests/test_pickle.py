@@ -249,17 +249,17 @@ def columns(metadata):
     """Everything that metadata says of tensors and entries, in the order in which it does."""
     metadata = attributes(metadata)
     places = {}
-    for index, record in (metadata["storage_data"] or {}).items():
-        index, record = attributes(index), attributes(record)
-        key = index["fqn"], None if index.get("offset") is None else numbers(index["offset"])
+    for key, value in (metadata["storage_data"] or {}).items():
+        index, record = attributes(key), attributes(value)
+        chunk = index["fqn"], None if index.get("offset") is None else numbers(index["offset"])
         place = record["relative_path"], record.get("offset", 0), record.get("length", 0)
-        places[key] = place if in_64_bits(*place[1:]) else (place[0], 0, 0)
+        places[chunk] = place if in_64_bits(*place[1:]) else (place[0], 0, 0)
     tensors, blobs = {}, []
-    for fqn, entry in metadata["state_dict_metadata"].items():
-        if class_of(entry) == "BytesStorageMetadata":
+    for fqn, value in metadata["state_dict_metadata"].items():
+        if class_of(value) == "BytesStorageMetadata":
             blobs.append(fqn)
             continue
-        entry = attributes(entry)
+        entry = attributes(value)
         shape, chunks = numbers(entry["size"]), []
         if not in_64_bits(*shape):
             continue
