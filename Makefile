@@ -8,7 +8,7 @@ TORCH      ?= $(wildcard $(abspath $(VENV)-torch)/bin/python)
 RUST   := $(shell git ls-files --cached --others --exclude-standard 'rust/*.rs' '*Cargo.toml' Cargo.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python lint check bench docs wheel fmt clean
+.PHONY: help demo test test-rust test-python lint check fuzz bench docs wheel fmt clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,15 @@ lint: $(VENV)/.built $(VENV)/.lint ## Formatting, lints and types, both language
 	$(BIN)/python -m mypy.stubtest shardproof._core
 
 check: lint test ## What CI runs
+
+FUZZ_SECONDS ?= 120
+
+fuzz: ## Fuzz every reader and kernel for two minutes each (needs nightly Rust and cargo-fuzz)
+	@for target in $$(cargo +nightly fuzz list --fuzz-dir rust/fuzz); do \
+	    echo "== $$target"; mkdir -p rust/fuzz/corpus/$$target; \
+	    cargo +nightly fuzz run --fuzz-dir rust/fuzz $$target rust/fuzz/corpus/$$target tests/data/samples -- \
+	        -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -verbosity=0 || exit 1; \
+	done
 
 bench: $(VENV)/.built $(VENV)-tensorplay/.ready $(VENV)-torch/.ready ## Compare with the peers, write the README's tables
 	cargo bench --quiet --package shardproof-core

@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets in `rust/fuzz`, on every real file among the samples and on damaged ones.
 #![allow(
     clippy::arithmetic_side_effects,
+    clippy::case_sensitive_file_extension_comparisons,
     clippy::indexing_slicing,
     clippy::unwrap_used,
     clippy::expect_used,
@@ -51,18 +52,20 @@ fn contents(files: Vec<(PathBuf, Vec<u8>)>) -> Vec<Vec<u8>> {
 /// Run a body on at least `least` different files and on `cases` damaged ones.
 fn replay(files: &[Vec<u8>], least: usize, cases: u32, body: fn(&[u8])) {
     assert!(files.len() >= least, "only {} files", files.len());
-    files.iter().for_each(|file| body(file));
+    for file in files {
+        body(file);
+    }
     let strategy = (any::<Index>(), prop::collection::vec(damage::damages(), 1..4));
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let damaged = TestRunner::new(config).run(&strategy, |(file, damages)| {
         let mut bytes = files[file.index(files.len())].clone();
-        damages.iter().for_each(|damage| damage.to(&mut bytes, files));
+        for damage in &damages {
+            damage.to(&mut bytes, files);
+        }
         body(&bytes);
         Ok(())
     });
-    if let Err(error) = damaged {
-        panic!("{error}");
-    }
+    damaged.unwrap();
 }
 
 #[test]
@@ -154,9 +157,7 @@ fn throw(cases: u32, body: fn(&[u8])) {
         body(&bytes);
         Ok(())
     });
-    if let Err(error) = thrown {
-        panic!("{error}");
-    }
+    thrown.unwrap();
 }
 
 #[test]
