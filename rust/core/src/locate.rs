@@ -17,8 +17,11 @@ use crate::{bounds, locate::cut::Piece};
 pub(crate) use cover::{Region, Regions};
 
 /// How many corners and chunks may be looked at, for each chunk and at least.
-const LOOKS: u64 = 512;
-const LOOKS_AT_LEAST: u64 = 1 << 23;
+const LOOKS: u64 = 128;
+const LOOKS_AT_LEAST: u64 = 1 << 20;
+/// Boxes that are found, for each chunk and at least: a chunk that is a little short leaves a few.
+const PIECES: usize = 4;
+const PIECES_AT_LEAST: usize = 1 << 16;
 /// Pairs of a chunk and a box that it meets, for each chunk and at least.
 const PAIRS: u64 = 16;
 const PAIRS_AT_LEAST: u64 = 1 << 20;
@@ -88,7 +91,8 @@ impl Search<'_> {
         if !exact::each_unbalanced(&all, self.seed, true, self.interrupt, &mut take)? {
             return Ok(None);
         }
-        let (mut pieces, complete) = cut::pieces(shape, corners, &mut self.looks, self.interrupt)?;
+        let room = self.chunks.chunks().len().saturating_mul(PIECES).max(PIECES_AT_LEAST);
+        let (mut pieces, complete) = cut::pieces(shape, corners, room, &mut self.looks, self.interrupt)?;
         patch::join(&mut pieces);
         let mut regions = Regions { list: Vec::with_capacity(pieces.len()), complete };
         let (gaps, covered): (Vec<_>, Vec<_>) =

@@ -46,21 +46,24 @@ impl<const RANK: usize> Patch for Piece<RANK> {
 
 /// The boxes in which the sum of `corners` is not zero, and whether these are all.
 ///
-/// Looks at corners at most `looks` times altogether, and gives up the regions behind when that does not suffice.
+/// Finds at most `room` boxes and looks at corners at most `looks` times altogether, and gives up the regions behind when
+/// that does not suffice.
 pub(super) fn pieces<const RANK: usize>(
     shape: [i64; RANK],
     mut corners: Vec<Corner<RANK>>,
+    room: usize,
     looks: &mut u64,
     interrupt: Interrupt<'_>,
 ) -> Result<(Vec<Piece<RANK>>, bool), Interrupted> {
     // The corners come in an order that depends on random keys; the pieces must not.
     corners.sort_unstable();
-    let mut cut = Cut { looks, interrupt, pieces: Vec::new(), complete: true };
+    let mut cut = Cut { room, looks, interrupt, pieces: Vec::new(), complete: true };
     cut.region([0; RANK], shape, &corners)?;
     Ok((cut.pieces, cut.complete))
 }
 
 struct Cut<'a, const RANK: usize> {
+    room: usize,
     looks: &'a mut u64,
     interrupt: Interrupt<'a>,
     pieces: Vec<Piece<RANK>>,
@@ -73,7 +76,8 @@ impl<const RANK: usize> Cut<'_, RANK> {
     /// Every cut halves the coordinates of one dimension, so the depth is their logarithm, summed over dimensions.
     fn region(&mut self, low: [i64; RANK], high: [i64; RANK], corners: &[Corner<RANK>]) -> Result<(), Interrupted> {
         self.interrupt.check()?;
-        let Some(looks) = self.looks.checked_sub(u64::try_from(corners.len()).unwrap_or(u64::MAX)) else {
+        let looks = self.looks.checked_sub(u64::try_from(corners.len()).unwrap_or(u64::MAX));
+        let Some(looks) = looks.filter(|_| self.pieces.len() < self.room) else {
             self.complete = false;
             return Ok(());
         };
