@@ -54,6 +54,12 @@ def test_a_browser_draws_every_chunk_where_it_is(browser, written, width, scheme
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    # What is wrong can be read without scrolling sideways.
+    sentences = [
+        box["x"] + box["width"] for box in (e.bounding_box() for e in tab.query_selector_all("table td")) if box
+    ]
+    assert sentences
+    assert max(sentences) <= width
     seen = 0
     by_name = {one.tensor.fqn: one.tensor for one in listed}
     for section in tab.query_selector_all("section"):

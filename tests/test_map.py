@@ -15,15 +15,15 @@ from shardproof.errors import ShardproofError
 from shardproof.report.gallery import DOUBLED, GAPS, picture_of
 from shardproof.report.listing import Listed
 from shardproof.report.page import page
-from shardproof.report.scene import RECTANGLES, scene_of
-from shardproof.report.svg import Legend, drawing
+from shardproof.report.scene import PANELS, RECTANGLES, SEVERAL, scene_of
+from shardproof.report.svg import PALETTE, STYLE, Legend, drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 SAMPLES = Path(__file__).parent / "data" / "samples"
 
 
 def legend(names=("one", "two", "three"), tell=lambda row: f"chunk {row}"):
-    return Legend("file", names, tell)
+    return Legend("file", dict(enumerate(names)), tell)
 
 
 def rectangles(text, look):
@@ -59,7 +59,7 @@ def test_each_slice_of_a_tensor_of_higher_rank_has_its_chunks():
     chunks = grid((4, 6, 8, 3, 2), (2, 6, 2, 3, 1))
     scene = scene_of(chunks)
     assert (scene.down, scene.across, scene.slices) == (0, 2, 2)
-    seen = [area.chunk for panel in scene.panels for area in panel.chunks]
+    seen = [area.of for panel in scene.panels for area in panel.chunks]
     assert sorted(seen) == list(range(16))
     assert {panel.slab for panel in scene.panels} == {((1, 0, 6), (3, 0, 3), (4, n, n + 1)) for n in (0, 1)}
 
@@ -124,6 +124,78 @@ def test_cells_shade_what_is_only_partly_covered():
     assert np.allclose(half.covered[rows // 2 :], 0)
 
 
+def test_cells_have_the_colour_of_their_chunks_where_they_agree():
+    chunks = grid((400, 400), (5, 5))
+    left = chunks.offsets[:, 1] < 200
+    halves = scene_of(chunks, np.where(left, 3, 4)).panels[0].cells.owners
+    assert set(halves[:, :20].ravel().tolist()) == {3}
+    assert set(halves[:, -20:].ravel().tolist()) == {4}
+    fine = grid((400, 400), (2, 2))
+    mixed = scene_of(fine, np.arange(len(fine)) % 7)
+    assert (mixed.panels[0].cells.owners == SEVERAL).all()
+    assert "several files" in drawing(mixed, legend(), "w")
+
+
+def test_chunks_at_the_end_of_a_huge_dimension_are_in_the_last_cell():
+    end = 2**61
+    starts = np.arange(end - RECTANGLES - 5, end)[:, None]
+    cells = scene_of(ChunkLayout((end,), starts, np.ones_like(starts)), np.full(len(starts), 5)).panels[0].cells
+    assert cells.owners[0, -1] == 5
+
+
+def test_a_fault_in_a_late_slice_is_drawn():
+    chunks = grid((1000, 8, 8), (1, 2, 2))
+    missing = 16 * 700 + 5
+    kept = [row for row in range(len(chunks)) if row != missing]
+    broken = ChunkLayout(chunks.global_shape, chunks.offsets[kept], chunks.sizes[kept])
+    (box,) = [finding.box for finding in prove(broken).findings]
+    # The first dimension is cut most: one of the others is sliced.
+    scene = scene_of(broken, gaps=[box])
+    assert sum(len(panel.gaps) for panel in scene.panels) == 1
+    deep = grid((40, 6, 6, 6), (1, 1, 1, 1))
+    scene = scene_of(deep, doubled=[((3, 4, 5, 5), (1, 1, 1, 1))])
+    assert (scene.slices, len(scene.panels)) == (36, PANELS)
+    ((area, panel),) = [(area, panel) for panel in scene.panels for area in panel.doubled]
+    assert panel is scene.panels[-1]
+    assert (panel.slab, area.top) == (((2, 5, 6), (3, 5, 6)), 3)
+
+
+def test_a_chunk_that_sticks_out_is_cut_and_outlined():
+    chunks = ChunkLayout((10, 8), [(0, 0), (6, 0)], [(6, 8), (6, 8)])
+    text = drawing(scene_of(chunks), legend(), "w")
+    (out, _), (_, cut) = rectangles(text, "out"), rectangles(text, "c")
+    assert out[1:] == cut[1:]
+    assert out[4] / cut[3] == pytest.approx(4 / 8, abs=0.01)
+    assert "ends outside the tensor\nchunk 1" in text
+    assert rectangles(drawing(scene_of(grid((10, 8), (5, 8))), legend(), "w"), "out") == []
+
+
+def test_places_beyond_a_limit_are_counted():
+    wrong = [((n,), (1,)) for n in range(0, 2000, 2)]
+    text = drawing(scene_of(ChunkLayout((2000,), [], []), gaps=wrong), legend(), "w")
+    assert len(rectangles(text, "gap")) == 401
+    assert "600 more places not marked" in text
+
+
+def luminance(color):
+    digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
+    parts = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def test_texts_can_be_read_on_what_is_behind_them():
+    """Contrast as WCAG 2 defines it: 4.5 for text, and 3 for lines."""
+    schemes = [dict(re.findall(r"--(\w+):(#\w+)", block)) for block in re.findall(r"\.sp\{--[^}]*", STYLE)]
+    pairs = [(fill, text, 4.5) for fill, text in PALETTE]
+    pairs += [(look["bg"], look[name], 4.5) for look in schemes for name in ("fg", "dim", "bad")]
+    pairs += [(look["bg"], look["mix"], 1.5) for look in schemes]
+    assert len(pairs) == 16
+    for one, other, least in pairs:
+        bright, dark = sorted(map(luminance, (one, other)), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= least, (one, other)
+
+
 def run(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "shardproof", *map(str, arguments)], capture_output=True, text=True, check=False
@@ -156,6 +228,41 @@ def test_every_sample_is_drawn_with_the_findings_of_its_report():
     assert pages > 40
     assert tensors > 200
     assert marked > 10
+
+
+def test_a_pointer_on_a_fault_shows_its_finding():
+    checkpoint = open_checkpoint(str(SAMPLES / "torch_dcp" / "volume_ok_gap_and_overlap"))
+    report = check_checkpoint(checkpoint)
+    (part,) = checkpoint.parts.values()
+    svg = picture_of(Listed(part, part.tensors["w"]), report.findings).svg
+    assert "SP301 chunk-gap: 6 elements are not covered\n(0, 7)+(3, 2)" in svg
+    assert "SP303 chunk-overlap: 6 elements are covered 2 times\nchunks 0, 1, (0, 3)+(3, 2)" in svg
+
+
+@pytest.mark.parametrize("color_by", ["file", "process"])
+def test_names_of_files_cannot_break_a_picture(color_by, tmp_path):
+    numpy = pytest.importorskip("safetensors.numpy")
+    numpy.save_file({"<b>\x07": np.zeros(3)}, tmp_path / "<i>\x1b&.safetensors")
+    checkpoint = open_checkpoint(str(tmp_path))
+    (part,) = checkpoint.parts.values()
+    svg = picture_of(Listed(part, part.tensors["<b>\x07"]), [], color_by=color_by).svg
+    words = [element.text or "" for element in ET.fromstring(svg).iter()]
+    assert "<i>\\x1b&.safetensors" in words
+
+
+def test_a_page_draws_few_chunks_in_all(monkeypatch):
+    checkpoint = open_checkpoint(str(SAMPLES / "torch_dcp" / "two_faults"))
+    (part,) = checkpoint.parts.values()
+    listed = [Listed(part, tensor) for tensor in part.tensors.values()]
+    report = check_checkpoint(checkpoint)
+    assert len(listed) == 4
+    # Room for all, and for the first tensor alone: of one that has no room, no chunk is drawn.
+    for most, few, drawn, cells in ((4000, 64, 13, 0), (3, 2, 3, 3)):
+        monkeypatch.setattr("shardproof.report.page._RECTANGLES", most)
+        monkeypatch.setattr("shardproof.report.page._FEW", few)
+        text = page(listed, report, report.findings, color_by="file")
+        assert (text.count("data-chunk"), text.count('class="cells"')) == (drawn, cells)
+        assert text.count("SP301 chunk-gap") == 2 * report.findings.counts["SP301"]
 
 
 def test_the_command_writes_a_page_and_one_tensor(tmp_path):

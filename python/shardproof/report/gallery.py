@@ -9,19 +9,26 @@ import numpy as np
 
 from shardproof.checkpoint.job import owner_of
 from shardproof.report.listing import Listed, bytes_of
-from shardproof.report.place import box, count, printable, size
-from shardproof.report.scene import scene_of
+from shardproof.report.place import box, count, place, printable, size
+from shardproof.report.scene import RECTANGLES, scene_of
 from shardproof.report.svg import Legend, drawing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from shardproof.findings import Finding
+    from shardproof.report.scene import Box
 
-__all__ = ["Picture", "picture_of"]
+__all__ = ["DOUBLED", "GAPS", "Picture", "marked", "picture_of"]
 
 GAPS: Final = frozenset({"SP301", "SP306", "SP423"})
 DOUBLED: Final = frozenset({"SP303", "SP304", "SP307"})
+
+_DIGITS: Final = 10
+_FILES: Final = 8 * 10**_DIGITS
+"""More than the number of any process, and a whole number of palettes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class Picture:
     one: Listed
     findings: tuple[Finding, ...]
     svg: str
+    rectangles: int
 
 
 def picture_of(
@@ -39,6 +47,7 @@ def picture_of(
     *,
     color_by: Literal["file", "process"] = "file",
     style: bool = True,
+    rectangles: int = RECTANGLES,
 ) -> Picture:
     """Draw a tensor of a checkpoint: every chunk where it is, coloured by who holds it.
 
@@ -52,19 +61,14 @@ def picture_of(
         Whether a colour is a file or the process that wrote it.
     style
         Whether the drawing has its own style, and its name.
+    rectangles
+        Chunks up to which each is drawn.
     """
     tensor = one.tensor
     mine = tuple(f for f in findings if f.fqn == tensor.fqn and (f.part or "") == one.part.name)
     paths = one.part.paths
     files, firsts, lengths = tensor.records
-    names = [printable(path) for path in paths]
-    if color_by == "process":
-        owners = [owner_of(path) for path in paths]
-        names = sorted(set(owners))
-        files_to = np.array([names.index(owner) for owner in owners] or [0], np.int64)
-        numbers = np.where(files < 0, -1, files_to[np.maximum(files, 0)])
-    else:
-        numbers = files
+    owners, names = _owners(paths, files, color_by)
     offsets, sizes = tensor.boxes
     positions = tensor.positions
 
@@ -79,10 +83,29 @@ def picture_of(
             lines.append(f"{printable(paths[files[row]])} bytes {firsts[row]}..{int(firsts[row]) + int(lengths[row])}")
         return "\n".join(lines)
 
-    boxes = [[f.box for f in mine if f.code in codes and f.box is not None] for codes in (GAPS, DOUBLED)]
-    scene = scene_of(tensor.chunks, numbers.tolist(), gaps=boxes[0], doubled=boxes[1])
+    (gaps, short), (doubled, several) = (marked(mine, codes) for codes in (GAPS, DOUBLED))
+    scene = scene_of(tensor.chunks, owners, gaps=gaps, doubled=doubled, rectangles=rectangles)
+    legend = Legend(color_by, names, tell, lambda row: str(positions[row]), short, several)
     total = bytes_of(tensor)
     words = [tensor.dtype, count(tensor.chunk_count, "chunk"), *([] if total is None else [size(total)])]
     # A page has the name as a heading.
     title = f"{printable(tensor.fqn)}: {', '.join(words)}" if style else ", ".join(words)
-    return Picture(one, mine, drawing(scene, Legend(color_by, names, tell), title, style=style))
+    return Picture(one, mine, drawing(scene, legend, title, style=style), scene.rectangles)
+
+
+def marked(findings: Iterable[Finding], codes: Collection[str]) -> tuple[list[Box], list[str]]:
+    """Give the boxes of findings, and what a pointer on one should show."""
+    boxed = [(f.box, f) for f in findings if f.code in codes and f.box is not None]
+    return [at for at, _ in boxed], [f"{f.code} {f.name}: {f.sentence}\n{place(f)}" for _, f in boxed]
+
+
+def _owners(paths: Sequence[str], files: NDArray[np.int64], color_by: str) -> tuple[list[int], dict[int, str]]:
+    """Say who holds each chunk, by number, -1 for nobody; and their names."""
+    owners, names = {-1: -1}, dict[int, str]()
+    for file in map(int, np.unique(files[files >= 0])):
+        owner = owner_of(paths[file]) if color_by == "process" else paths[file]
+        # A process has the same colour in all pictures; files that no process has signed come behind all processes.
+        number = int(owner) if color_by == "process" and owner.isdecimal() and len(owner) < _DIGITS else file + _FILES
+        owners[file] = number
+        names[number] = f"process {owner}" if number < _FILES else printable(owner)
+    return [owners[file] for file in files.tolist()], names

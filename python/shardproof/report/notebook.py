@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shardproof.report.place import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from shardproof.checkpoint.check import CheckReport
     from shardproof.checkpoint.model import Checkpoint
@@ -35,15 +35,14 @@ def shards_as_html(layout: ShardLayout, places: ChunkLayout) -> str:
     return picture + findings_as_html(found, repr(layout)[1:-1])
 
 
-def _drawn(chunks: ChunkLayout, title: str, findings: Iterable[Finding]) -> str:
-    from shardproof.report.gallery import DOUBLED, GAPS  # noqa: PLC0415 -- they need numpy
+def _drawn(chunks: ChunkLayout, title: str, findings: Sequence[Finding]) -> str:
+    from shardproof.report.gallery import DOUBLED, GAPS, marked  # noqa: PLC0415 -- they need numpy
     from shardproof.report.scene import scene_of  # noqa: PLC0415
     from shardproof.report.svg import Legend, drawing  # noqa: PLC0415
 
-    gaps, doubled = ([f.box for f in findings if f.code in codes and f.box] for codes in (GAPS, DOUBLED))
-    return drawing(
-        scene_of(chunks, gaps=gaps, doubled=doubled), Legend("chunks", ("chunks",), "chunk {}".format), title
-    )
+    (gaps, short), (doubled, several) = (marked(findings, codes) for codes in (GAPS, DOUBLED))
+    scene = scene_of(chunks, gaps=gaps, doubled=doubled)
+    return drawing(scene, Legend("chunk", {0: "chunks"}, "chunk {}".format, str, short, several), title)
 
 
 def findings_as_html(findings: Findings, head: str) -> str:

@@ -22,15 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["PAGE_TABLE", "findings_table", "overview", "page"]
 
 _PICTURES: Final = 40
+_RECTANGLES: Final = 4_000
+"""Chunks that are drawn on a page, and the few that each picture may have however many there were before."""
+_FEW: Final = 64
 _BARS: Final = 200
 _FINDINGS: Final = 100
 
 PAGE_TABLE: Final = (
     "table.sp-table{border-collapse:collapse;font-size:13px;width:100%}.sp-table td{text-align:left;"
-    "padding:.25rem .6rem .25rem 0;border-bottom:1px solid #8884;vertical-align:top;overflow-wrap:break-word}"
-    ".sp-table td:first-child{min-width:4.5rem}.sp-table td.n{text-align:right;white-space:nowrap}"
-    ".sp-table .bar{display:block;height:.7rem;min-width:2px;background:#0072b2}.sp-table .error{color:#c4161c}"
-    "@media(prefers-color-scheme:dark){.sp-table .error{color:#ff7b72}}"
+    "padding:.25rem .6rem .25rem 0;border-bottom:1px solid #8884;vertical-align:top;overflow-wrap:anywhere}"
+    ".sp-table .w{white-space:nowrap}.sp-table td.n{text-align:right;white-space:nowrap;"
+    "font-variant-numeric:tabular-nums}.sp-table .bar{display:block;height:.7rem;margin-top:.2rem;background:#0072b2}"
+    ".sp-table .b{width:35%}.sp-table .error{color:#c4161c}"
+    "@media(prefers-color-scheme:dark){.sp-table .error{color:#ff7b72}.sp-table .bar{background:#56b4e9}}"
+    # On a narrow screen a row is a block, with as many of its cells in a line as have room.
+    "@media(max-width:40rem){.sp-table tr{display:block;border-bottom:1px solid #8884;padding:.3rem 0}"
+    ".sp-table td{display:inline-block;border:0;padding:.1rem .6rem .1rem 0}.sp-table td:empty{display:none}"
+    ".sp-table td.b{width:100%;padding:0}}"
 )
 _STYLE: Final = (
     STYLE
@@ -39,6 +47,7 @@ _STYLE: Final = (
     "background:#fff;color:#1c1e21}@media(prefers-color-scheme:dark){body{background:#17191c;color:#e8e6e3}"
     "a{color:#8ab4f8}}h1{font-size:1.25rem;overflow-wrap:anywhere}h2{font-size:1rem;margin:2rem 0 .5rem;"
     "overflow-wrap:anywhere}svg{max-width:100%;height:auto}.scroll{overflow-x:auto}"
+    "@media(max-width:40rem){svg{max-width:none;width:30rem}}"
 )
 
 
@@ -61,8 +70,10 @@ def page(
     ranked = _ranked(listed, findings)
     pictured = ranked[:_PICTURES]
     sections = []
+    left = _RECTANGLES
     for number, one in enumerate(pictured):
-        picture = picture_of(one, findings, color_by=color_by, style=False)
+        picture = picture_of(one, findings, color_by=color_by, style=False, rectangles=max(left, _FEW))
+        left -= picture.rectangles
         name = escape(printable(one.tensor.fqn))
         sections.append(f'<section id="t{number}"><h2>{name}</h2><div class="scroll">{picture.svg}</div></section>')
     more = len(listed) - len(pictured)
@@ -88,7 +99,8 @@ def findings_table(findings: Sequence[Finding], total: int) -> str:
     if not total:
         return ""
     rows = [
-        f'<tr><td class="{finding.severity}">{finding.severity}</td><td>{finding.code} {escape(finding.name)}</td>'
+        f'<tr><td class="w {finding.severity}">{finding.severity}</td>'
+        f'<td class="w">{finding.code} {escape(finding.name)}</td>'
         f"<td>{'' if finding.fqn is None else escape(printable(finding.fqn))}</td>"
         f"<td>{escape(printable(finding.sentence))}<br><small>{escape(place(finding))}</small></td></tr>"
         for finding in findings[:_FINDINGS]
@@ -109,10 +121,11 @@ def overview(listed: Sequence[Listed], findings: Sequence[Finding], *, links: bo
         name = escape(printable(one.tensor.fqn))
         link = f'<a href="#t{number}">{name}</a>' if links and number < _PICTURES else name
         faults = found.get((one.part.name, one.tensor.fqn), 0)
-        mark = f'<span class="error">{count(faults, "finding")}</span>' if faults else ""
-        width = 100 * (total or 0) / largest
+        mark = f'<span class="error w">{count(faults, "finding")}</span>' if faults else ""
+        # What has bytes can be seen.
+        width = max(100 * total / largest, 0.4) if total else 0
         rows.append(
-            f'<tr><td>{link}</td><td style="width:40%"><span class="bar" style="width:{width:.1f}%"></span></td>'
+            f'<tr><td>{link}</td><td class="b"><span class="bar" style="width:{width:.1f}%"></span></td>'
             f'<td class="n">{"?" if total is None else size(total)}</td>'
             f'<td class="n">{count(one.tensor.chunk_count, "chunk")}</td><td>{mark}</td></tr>'
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import islice, pairwise, product
+from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,25 +22,29 @@ if TYPE_CHECKING:
     Box: TypeAlias = tuple[Sequence[int], Sequence[int]]
     """Offsets and sizes."""
 
-__all__ = ["Area", "Cells", "Panel", "Scene", "scene_of"]
+__all__ = ["RECTANGLES", "SEVERAL", "Area", "Cells", "Panel", "Scene", "scene_of"]
 
 PANELS: Final = 12
 """Slices that are drawn; more are counted."""
 RECTANGLES: Final = 3_000
-"""Chunks of a panel up to which each is drawn."""
-CELLS: Final = 72
+"""Chunks of a picture up to which each is drawn; its panels have equal parts."""
+MARKS: Final = 400
+"""Places of a panel that are marked as wrong; more are counted."""
+CELLS: Final = 48
 """Cells along the longer side where chunks are too many."""
+SEVERAL: Final = -2
+"""Owner of a cell with chunks of several owners."""
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle in elements: where it starts and ends across and down, and the chunk that it is of."""
+    """A rectangle in elements: where it starts and ends across and down, and which chunk or finding it is of."""
 
     left: int
     top: int
     right: int
     bottom: int
-    chunk: int = -1
+    of: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Cells:
     covered
         How often the elements of a cell are covered, on average; a row of cells a row.
     owners
-        Owner of the last chunk with its middle in the cell, -1 without any.
+        Owner of the chunks with their middle in the cell, `SEVERAL` where they differ or there is none.
     """
 
     covered: NDArray[np.float64]
@@ -68,18 +72,24 @@ class Panel:
     slab
         Dimension, start and stop of every dimension that is not drawn.
     chunks
-        Rectangles of the chunks, as columns: left, top, right, bottom, and the row of each in the layout.
+        Rectangles of the chunks, each of a row of the layout.
     cells
         In their place where they are too many.
+    outside
+        Those of chunks that stick out of the tensor: the parts inside.
     gaps, doubled
-        What no chunk covers, and what several do.
+        What no chunk covers, and what several do, each of one of the boxes that were given.
+    unmarked
+        How many more such places there are.
     """
 
     slab: tuple[tuple[int, int, int], ...]
     chunks: tuple[Area, ...]
     cells: Cells | None
+    outside: tuple[Area, ...]
     gaps: tuple[Area, ...]
     doubled: tuple[Area, ...]
+    unmarked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,7 @@ class Scene:
     across, down
         Dimensions that are drawn; None for a tensor of lower rank.
     panels
-        The first slices.
+        Slices: those where something is wrong before others, in order.
     slices
         How many slices there are.
     empty, faulty
@@ -115,13 +125,23 @@ class Scene:
         return 1 if self.across is None else self.global_shape[self.across]
 
     @property
+    def rectangles(self) -> int:
+        """Number of chunks that are drawn."""
+        return sum(len(panel.chunks) for panel in self.panels)
+
+    @property
     def height(self) -> int:
         """Elements down."""
         return 1 if self.down is None else self.global_shape[self.down]
 
 
 def scene_of(
-    chunks: ChunkLayout, owners: Sequence[int] | None = None, *, gaps: Iterable[Box] = (), doubled: Iterable[Box] = ()
+    chunks: ChunkLayout,
+    owners: Sequence[int] | None = None,
+    *,
+    gaps: Sequence[Box] = (),
+    doubled: Sequence[Box] = (),
+    rectangles: int = RECTANGLES,
 ) -> Scene:
     """Lay out a tensor: the two dimensions that are cut most are drawn, the others sliced between their cuts.
 
@@ -133,6 +153,8 @@ def scene_of(
         For each chunk the number of whoever holds it; all the same unless given.
     gaps, doubled
         Boxes of the findings about elements that no chunk covers, and that several do.
+    rectangles
+        Chunks up to which each is drawn.
 
     Returns
     -------
@@ -155,31 +177,57 @@ def scene_of(
     empty = int((sane & (sizes == 0).any(axis=1)).sum())
     whole = np.array(shape if drawable else [0] * len(shape), np.int64)
     starts = np.minimum(offsets, whole)
-    stops = np.minimum(np.where(sane[:, None], offsets, 0) + np.where(sane[:, None], sizes, 0), whole)
+    ends = np.where(sane[:, None], offsets, 0) + np.where(sane[:, None], sizes, 0)
+    stops = np.minimum(ends, whole)
     kept = np.flatnonzero(sane & (stops > starts).all(axis=1))
     faulty = len(chunks) - empty - len(kept)
     if not drawable:
         return Scene(shape, None, None, (), 0, empty, faulty, owned)
+    sticking = np.any(ends[kept] > whole, axis=1)
     starts, stops, rows = starts[kept], stops[kept], rows[kept]
     drawn = drawn_dimensions(chunks, kept) if positions is None and len(kept) else list(range(len(shape)))[:2]
     down, across = [None, None, *drawn][-2:]
     others = [dimension for dimension in range(len(shape)) if dimension not in drawn]
-    cuts = [np.unique(np.concatenate((starts[:, d], stops[:, d], [0, shape[d]]))).tolist() for d in others]
+    cuts = [np.unique(np.concatenate((starts[:, d], stops[:, d], [0, shape[d]]))) for d in others]
     slices = prod(len(edges) - 1 for edges in cuts)
     panels = []
-    for slab in islice(_slabs(others, cuts), PANELS):
+    most = rectangles // min(slices, PANELS)
+    for slab in _slabs(others, cuts, (*gaps, *doubled)):
         here = np.ones(len(rows), bool)
         for dimension, start, stop in slab:
             here &= (starts[:, dimension] <= start) & (stops[:, dimension] >= stop)
         side = _Side(across, down, slab, shape)
-        panels.append(side.panel(starts[here], stops[here], rows[here], owned[rows[here]], (gaps, doubled)))
+        columns = _Columns(starts[here], stops[here], rows[here], owned[rows[here]], sticking[here])
+        panels.append(side.panel(columns, (gaps, doubled), most))
     return Scene(shape, across, down, tuple(panels), slices, empty, faulty, owned)
 
 
-def _slabs(others: list[int], cuts: list[list[int]]) -> Iterator[tuple[tuple[int, int, int], ...]]:
-    ends = [list(pairwise(edges)) for edges in cuts]
-    for slab in product(*ends):
-        yield tuple((dimension, start, stop) for dimension, (start, stop) in zip(others, slab, strict=True))
+def _slabs(others: list[int], cuts: list[Table], wrong: Iterable[Box]) -> Iterator[tuple[tuple[int, int, int], ...]]:
+    """Choose slices, in order: the first one of each box that is wrong, then those that come first."""
+    chosen = {
+        tuple(
+            min(max(int(np.searchsorted(edges, offsets[d], "right")) - 1, 0), len(edges) - 2)
+            for d, edges in zip(others, cuts, strict=True)
+        )
+        for offsets, _ in wrong
+    }
+    picked = dict.fromkeys(sorted(chosen)[:PANELS])
+    for place in product(*(range(len(edges) - 1) for edges in cuts)):
+        if len(picked) == PANELS:
+            break
+        picked.setdefault(place)
+    for place in sorted(picked):
+        yield tuple((d, int(edges[n]), int(edges[n + 1])) for d, edges, n in zip(others, cuts, place, strict=True))
+
+
+class _Columns(NamedTuple):
+    """The chunks of a slice."""
+
+    starts: Table
+    stops: Table
+    rows: Table
+    owners: Table
+    sticking: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,30 +239,40 @@ class _Side:
     slab: tuple[tuple[int, int, int], ...]
     shape: tuple[int, ...]
 
-    def panel(
-        self, starts: Table, stops: Table, rows: Table, owners: Table, wrong: tuple[Iterable[Box], Iterable[Box]]
-    ) -> Panel:
-        found = [tuple(filter(None, (self._area(box) for box in boxes))) for boxes in wrong]
-        (left, right), (top, bottom) = (self._column(starts, stops, d) for d in (self.across, self.down))
-        if len(rows) <= RECTANGLES:
-            columns = (column.tolist() for column in (left, top, right, bottom, rows))
-            return Panel(self.slab, tuple(map(Area, *columns)), None, *found)
+    def panel(self, chunks: _Columns, wrong: tuple[Sequence[Box], Sequence[Box]], most: int) -> Panel:
+        (left, right), (top, bottom) = (self._between(chunks, d) for d in (self.across, self.down))
+        table = np.stack((left, top, right, bottom, chunks.rows), axis=1)
+        marks = [
+            [Area(*row) for row in table[chunks.sticking].tolist()],
+            *([area for n, box in enumerate(boxes) if (area := self._area(box, n))] for boxes in wrong),
+        ]
+        unmarked = sum(max(len(areas) - MARKS, 0) for areas in marks)
+        outside, gaps, doubled = (tuple(areas[:MARKS]) for areas in marks)
+        if len(table) <= most:
+            areas = tuple(Area(*row) for row in table.tolist())
+            return Panel(self.slab, areas, None, outside, gaps, doubled, unmarked)
         wide, high = (1 if d is None else self.shape[d] for d in (self.across, self.down))
         longest = max(wide, high)
         cells = (max(round(CELLS * high / longest), min(high, 6)), max(round(CELLS * wide / longest), min(wide, 6)))
         covered = coverage_of_cells([(high, top, bottom), (wide, left, right)], cells)
-        seen = np.full(cells, -1, np.int64)
-        middle_down = ((top + bottom) / 2 / high * cells[0]).astype(np.int64)
-        middle_across = ((left + right) / 2 / wide * cells[1]).astype(np.int64)
-        seen[middle_down, middle_across] = owners
-        return Panel(self.slab, (), Cells(covered, seen), *found)
+        # A middle just before a huge end may be rounded to it.
+        middles = tuple(
+            np.minimum(((starts + stops) / 2 / dim * many).astype(np.int64), many - 1)
+            for starts, stops, dim, many in ((top, bottom, high, cells[0]), (left, right, wide, cells[1]))
+        )
+        alone = (chunks.owners == chunks.owners[0]).all()
+        seen = np.full(cells, chunks.owners[0] if alone else SEVERAL, np.int64)
+        seen[middles] = chunks.owners
+        others = seen[middles] != chunks.owners
+        seen[middles[0][others], middles[1][others]] = SEVERAL
+        return Panel(self.slab, (), Cells(covered, seen), outside, gaps, doubled, unmarked)
 
-    def _column(self, starts: Table, stops: Table, dimension: int | None) -> tuple[Table, Table]:
+    def _between(self, chunks: _Columns, dimension: int | None) -> tuple[Table, Table]:
         if dimension is None:
-            return np.zeros(len(starts), np.int64), np.ones(len(starts), np.int64)
-        return starts[:, dimension], stops[:, dimension]
+            return np.zeros(len(chunks.rows), np.int64), np.ones(len(chunks.rows), np.int64)
+        return chunks.starts[:, dimension], chunks.stops[:, dimension]
 
-    def _area(self, box: Box) -> Area | None:
+    def _area(self, box: Box, number: int) -> Area | None:
         """Give the part of a box that is in this slice, if any is."""
         offsets, sizes = box
         if any(offsets[d] >= stop or offsets[d] + sizes[d] <= start for d, start, stop in self.slab):
@@ -223,4 +281,4 @@ class _Side:
             (0, 1) if self.across is None else (offsets[self.across], offsets[self.across] + sizes[self.across])
         )
         top, bottom = (0, 1) if self.down is None else (offsets[self.down], offsets[self.down] + sizes[self.down])
-        return Area(left, top, right, bottom)
+        return Area(left, top, right, bottom, number)
