@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from importlib.resources import files as resources
 
 import jsonschema
@@ -52,7 +54,7 @@ def test_of_several_paths_all_are_reported_and_the_highest_status_wins(command, 
 def test_what_is_not_there_is_one_sentence_and_the_rest_is_still_checked(command, tmp_path):
     status, out, err = command("check", "-q", tmp_path / "nothing", WHOLE)
     assert status == 2
-    assert err == f"shardproof: {tmp_path / 'nothing'}: nothing is there\n"
+    assert err == f"shardproof: {tmp_path / 'nothing'}: nothing is there; look in {tmp_path.resolve()}\n"
     assert "whole" in out
 
 
@@ -146,6 +148,8 @@ def test_every_code_is_explained_by_number_and_by_name(command):
     assert all(answer in words for answer in EXPLANATIONS["SP301"])
     assert len(command("explain")[1].splitlines()) == len(KINDS)
     assert command("explain", "SP000")[0] == 2
+    _, out, _ = command("explain", "sp303", "CHUNK-GAP")
+    assert re.findall(r"^SP\d{3} \S+", out, re.MULTILINE) == ["SP303 chunk-overlap", "SP301 chunk-gap"]
 
 
 def test_formats_are_listed(command):
@@ -183,6 +187,45 @@ def test_a_reader_that_has_enough_ends_it_quietly():
     script = f"{sys.executable} -m shardproof explain | head -1"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout.count("\n"), done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-h"],
+        ["--version"],
+        ["check", BROKEN],
+        ["show", WHOLE],
+        ["explain"],
+        ["formats"],
+        ["diff", WHOLE, BROKEN],
+    ],
+)
+def test_a_reader_that_is_gone_is_no_error(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    line = [sys.executable, "-m", "shardproof", *map(str, arguments)]
+    done = subprocess.run(line, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way")
+def test_ctrl_c_in_the_middle_of_a_check_is_130_and_quiet():
+    script = (
+        "import sys\n"
+        "from shardproof.cli import main\n"
+        f"first = ['check', '-q', {str(WHOLE)!r}]\n"
+        "print('ready', flush=True)\n"
+        f"main(first + [{str(WHOLE)!r}] * 1_000_000)\n"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script], text=True, **pipes) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "")
 
 
 def test_an_interrupt_is_130_and_quiet():
@@ -271,10 +314,70 @@ def test_shells_complete_commands_and_codes(shell_name, words, expected):
     assert done.stderr == ""
 
 
-def test_color_is_off_where_no_color_is_asked_for(monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    sample = samples.HERE / "data" / "samples" / "torch_dcp_hf" / "offset_gap"
-    script = f"import pty, sys; pty.spawn([sys.executable, '-m', 'shardproof', 'check', '{sample}'])"
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+@pytest.mark.parametrize(
+    ("variables", "colored"),
+    [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+)
+def test_a_terminal_gets_colour_unless_no_color_says_something_or_it_is_dumb(monkeypatch, variables, colored):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in ({"TERM": "xterm"} | variables).items():
+        monkeypatch.setenv(name, value)
+    script = f"import pty, sys; pty.spawn([sys.executable, '-m', 'shardproof', 'check', {str(BROKEN)!r}])"
     out = shell("-c", script).stdout
     assert "broken" in out
-    assert "\x1b[" not in out
+    assert ("\x1b[" in out) is colored
+
+
+OTHER_COMMANDS = [["show"], ["plan", "--mesh", "2", "--placements", "R"], ["map", "-o", "x.svg"], ["diff", WHOLE]]
+
+
+@pytest.mark.parametrize("line", OTHER_COMMANDS, ids=lambda line: line[0])
+def test_what_is_no_checkpoint_is_one_sentence_with_a_next_step(command, tmp_path, line):
+    near, empty, other = tmp_path / "step-1000", tmp_path / "empty", tmp_path / "other"
+    for directory in (near, empty, other):
+        directory.mkdir()
+    (other / "notes.txt").write_text("x")
+    (other / "none.safetensors").write_bytes(b"")
+    for path, sentence in {
+        tmp_path / "step-100": f"nothing is there; did you mean {near}?",
+        tmp_path / "xyz" / "a": f"nothing is there; look in {tmp_path.resolve()}",
+        other / "notes.txt" / "a": f"nothing is there; {other / 'notes.txt'} is a file, name it alone",
+        empty: "the directory is empty; `shardproof formats` lists what can be read",
+        other
+        / "notes.txt": "no reader knows this format: 1 file (notes.txt); `shardproof formats` lists what can be read",
+        other / "none.safetensors": "the file has no bytes, not even a header; `shardproof check` says more",
+    }.items():
+        assert command(*line, path) == (2, "", f"shardproof: {path}: {sentence}\n")
+    assert command(*line, "") == (2, "", "shardproof: the path is empty; the current directory is .\n")
+
+
+def test_a_check_of_no_checkpoint_is_not_proved_and_ends_with_a_next_step(command, tmp_path):
+    (tmp_path / "keys.text").touch()
+    status, out, err = command("check", tmp_path)
+    assert (status, err) == (2, "")
+    assert out.startswith(f"{tmp_path}: not proved")
+    assert out.endswith("\n\n`shardproof formats` lists what can be read\n")
+    assert "formats" not in command("check", WHOLE)[1]
+    assert command("check", "") == (2, "", "shardproof: the path is empty; the current directory is .\n")
+    _, _, err = command("check", WHOLE, "--expect", tmp_path / "keys.txt")
+    assert err == f"shardproof: {tmp_path / 'keys.txt'}: nothing is there; did you mean {tmp_path / 'keys.text'}?\n"
+
+
+def test_names_of_neighbours_cannot_drive_the_terminal(command, tmp_path):
+    (tmp_path / "step\x1b[2J").mkdir()
+    status, _, err = command("show", tmp_path / "step[2J")
+    assert status == 2
+    assert err.endswith("did you mean " + str(tmp_path / "step") + "\\x1b[2J?\n")
+
+
+def test_a_url_that_cannot_be_reached_is_one_sentence(command):
+    status, out, err = command("check", "nowhere://bucket/step")
+    assert (status, out) == (2, "")
+    assert err.startswith("shardproof: nowhere://bucket/step: ")
+    assert err.count("\n") == 1
+    assert command("show", "memory://nothing/at/all") == (
+        2,
+        "",
+        "shardproof: memory://nothing/at/all: nothing is there; look at what its store lists\n",
+    )

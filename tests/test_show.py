@@ -165,7 +165,7 @@ def test_a_size_beyond_any_unit_is_a_power_of_two(show, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([UNEVEN / "nothing"], ": nothing is there\n"),
+        ([UNEVEN / "nothing"], f": nothing is there; look in {UNEVEN.resolve()}\n"),
         ([samples.HERE / "attacks"], "`shardproof formats` lists what can be read\n"),
         ([samples.OWN / "torch_dcp" / "meta_zero_bytes"], "`shardproof check` says more\n"),
         ([ORBAX, "params.em"], "no tensor is named or matches 'params.em'; did you mean params.emb?\n"),

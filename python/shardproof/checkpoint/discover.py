@@ -101,4 +101,4 @@ def _nothing_to_prove(files: Files, found: Discovery) -> None:
 
 def _some(paths: list[str]) -> str:
     shown = ", ".join(islice(paths, 3))
-    return f"{len(paths)} files ({shown}{', ...' if len(paths) > 3 else ''})"
+    return f"{len(paths)} file{'s' if len(paths) > 1 else ''} ({shown}{', ...' if len(paths) > 3 else ''})"

@@ -180,7 +180,10 @@ class _RemoteStore:
         except ImportError as error:
             raise InvalidInput(f"{url}: reading URLs needs fsspec; install shardproof[remote]") from error
         self._system: Any
-        self._system, root = fsspec.core.url_to_fs(url)
+        try:
+            self._system, root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:  # a protocol that nobody knows, or whose package is not installed
+            raise InvalidInput(f"{url}: {error}") from error
         self._root: str = root.rstrip("/")
 
     def read(self, path: str, start: int, length: int) -> bytes:
@@ -214,9 +217,11 @@ def open_files(path: str | os.PathLike[str]) -> Files:
     FileNotFoundError
         If nothing is there.
     InvalidInput
-        If a URL is given and fsspec is not installed.
+        If a URL is given and fsspec, or what it needs for the protocol, is not installed; or if the path is empty.
     """
     location = os.fspath(path)
+    if not location:  # a variable of a shell that is not set, and not the directory that happens to be current
+        raise InvalidInput("the path is empty; the current directory is .")
     make = _RemoteStore if "://" in location else _LocalStore
     store: _LocalStore | _RemoteStore = make(location)
     if not store.is_file():

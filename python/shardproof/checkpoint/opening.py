@@ -76,5 +76,8 @@ def _refusal(files: Files, finding: Finding) -> ShardproofError:
         kind = LimitExceeded
     elif finding.code in _UNKNOWN:
         kind = UnsupportedFormat
-    where = "/".join(filter(None, (files.location.rstrip("/"), finding.file)))
+    directory, _, name = files.location.rstrip("/").rpartition("/")
+    # A checkpoint may be named by one of its files.
+    base = directory if finding.file is not None and name in files else files.location.rstrip("/")
+    where = "/".join(filter(None, (base, finding.file)))
     return kind(f"{where}: {finding.sentence}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
+from shardproof.cli.opened import FORMATS, instead
 from shardproof.cli.progress import progress
 from shardproof.errors import ShardproofError
 
@@ -85,7 +86,10 @@ def command(
             with progress(f"checking {path}"):
                 report = check_checkpoint(path, deep=deep, expect=expect, max_findings=most).without(left_out)
         except (ShardproofError, OSError) as error:
-            click.echo(f"shardproof: {error}", err=True)
+            said = str(error)
+            if isinstance(error, FileNotFoundError):
+                said += f"; {instead(path if expect is None or said.startswith(f'{path}: ') else expect)}"
+            click.echo(f"shardproof: {said}", err=True)
             status = _STATUS["not proved"]
             continue
         reports.append(report)
@@ -114,7 +118,8 @@ def _render(reports: Sequence[CheckReport], form: str, *, limit: int, color: boo
 
     if quiet:
         return "\n".join(headline(report, color=color) for report in reports)
-    return "\n\n".join(render(report, color=color, limit=limit, reasons=verbose) for report in reports)
+    texts = [render(report, color=color, limit=limit, reasons=verbose) for report in reports]
+    return "\n\n".join([*texts, *[FORMATS] * (not all(report.formats for report in reports))])
 
 
 def _status(report: CheckReport, mildest: Severity) -> int:
@@ -144,4 +149,4 @@ def _codes(words: Sequence[str], option: str) -> set[str]:
 
 
 def _is_terminal() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
