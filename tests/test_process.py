@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from shardproof import ShardLayout
+from shardproof import ShardLayout, _core
 
 LARGE = 3_000_000
 """Shards enough for work to run on a thread of its own."""
@@ -104,6 +104,13 @@ def test_ctrl_c_ends_large_work_with_keyboard_interrupt():
     assert process.stdout.readline() == "interrupted\n"
     assert process.wait(60) == 0
     process.stdout.close()
+
+
+@pytest.mark.parametrize("chunks", [None, 0, 1 << 15, 1 << 22], ids=["asking", "small", "large", "on a thread"])
+def test_a_panic_in_the_core_is_a_runtime_error_and_the_next_call_works(chunks):
+    with pytest.raises(RuntimeError, match=r"^shardproof has a bug, please report it: asked to panic$"):
+        _core.panic(chunks)
+    assert large_layout(4).resolve_many([(3,)]) == [3]
 
 
 def test_importing_shardproof_starts_no_thread_and_imports_nothing_from_outside():

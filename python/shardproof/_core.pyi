@@ -29,6 +29,7 @@ __all__ = [
     "local_faults",
     "megatron_backend",
     "orbax_step",
+    "panic",
     "plan_cost",
     "plan_reads",
     "prove",
@@ -49,6 +50,7 @@ _Counted: TypeAlias = tuple[list[CoreRecord], dict[int, int]]
 __version__: str
 
 def finding_codes() -> list[tuple[int, str]]: ...
+def panic(chunks: int | None = None) -> None: ...
 def examine_archives(
     part: Part, file: int, size: int, failed: list[tuple[str, int]], read: Callable[[int, int], bytes | None]
 ) -> list[CoreRecord]: ...

@@ -10,7 +10,7 @@ use shardproof_core::checkpoint::archive::{Window, examine};
 use shardproof_core::interrupt::Interrupt;
 
 use crate::part::Part;
-use crate::records;
+use crate::{door, records};
 
 /// A way to read ranges that is Python's; after it raised, nothing is read any more.
 pub(crate) struct Asking<'py> {
@@ -55,7 +55,7 @@ pub(crate) fn examine_archives<'py>(
     let mut ask = |start, length| asking.ask((start, length));
     let mut window = Window::new(size, &mut ask);
     let skip = |fqn: &str, position: u32| failed.contains(&(fqn, position));
-    let found = examine(part.columns(), file, &mut window, &skip, Interrupt::NEVER);
+    let found = door::attached(|| examine(part.columns(), file, &mut window, &skip, Interrupt::NEVER))?;
     asking.finish()?;
     found.unwrap_or_default().iter().map(|finding| records::tuple(py, finding)).collect()
 }

@@ -34,5 +34,6 @@ pub(crate) fn read_dcp(py: Python<'_>, files: Vec<(String, PyBackedBytes)>) -> P
 /// The backend that Megatron's `metadata.json` names, or None if it is somebody else's; raises what is wrong with it.
 #[pyfunction]
 pub(crate) fn megatron_backend(content: &[u8]) -> PyResult<Option<String>> {
-    megatron::backend(content, &Limits::DEFAULT).map_err(|error| PyValueError::new_err(error.to_string()))
+    let backend = door::attached(|| megatron::backend(content, &Limits::DEFAULT))?;
+    backend.map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -9,7 +9,7 @@ use shardproof_core::interrupt::Interrupt;
 
 use crate::archive::Asking;
 use crate::part::Part;
-use crate::records;
+use crate::{door, records};
 
 /// Number of a slice of the model, and what was read of it.
 type Reading = (u32, Part);
@@ -26,9 +26,9 @@ pub(crate) fn read_deepspeed(files: Vec<(String, u64)>, read: Bound<'_, PyAny>) 
     let named: Vec<(Name, u64)> = files.iter().filter_map(|(name, size)| Some((Name::parse(name)?, *size))).collect();
     let mut asking = Asking::new(read);
     let mut ask = |name: &str, start: u64, length: u64| asking.ask((name, start, length));
-    let readings = deepspeed::read(&named, &mut ask, &Limits::DEFAULT, Interrupt::NEVER).unwrap_or_default();
+    let readings = door::attached(|| deepspeed::read(&named, &mut ask, &Limits::DEFAULT, Interrupt::NEVER))?;
     asking.finish()?;
-    Ok(readings.into_iter().map(|reading| (reading.slice, reading.part.into())).collect())
+    Ok(readings.unwrap_or_default().into_iter().map(|reading| (reading.slice, reading.part.into())).collect())
 }
 
 /// Check the checksums in a file; `read` gives bytes by first byte and number of bytes.
@@ -41,7 +41,7 @@ pub(crate) fn examine_deepspeed<'py>(
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let mut asking = Asking::new(read);
     let mut ask = |start, length| asking.ask((start, length));
-    let found = archive::whole(&mut Window::new(size, &mut ask), 0, size);
+    let found = door::attached(|| archive::whole(&mut Window::new(size, &mut ask), 0, size))?;
     asking.finish()?;
     found.err().map(|fault| records::tuple(py, &fault.finding(name))).transpose()
 }

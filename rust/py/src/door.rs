@@ -1,4 +1,4 @@
-//! The one door to long work: it releases the interpreter lock, answers Ctrl-C and turns a panic into an error.
+//! The door to the core: long work releases the interpreter lock and answers Ctrl-C; a panic is an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -52,6 +52,24 @@ pub(crate) fn run<T: Send>(
         }
         answer(worker.join().unwrap_or_else(|_| Err(Stopped::Panicked(String::from("outside of the work")))))
     })
+}
+
+/// Do `work` that may ask Python for more: it holds the lock, and Python answers Ctrl-C when it is asked.
+///
+/// # Errors
+///
+/// `RuntimeError` for a panic, which is a bug.
+pub(crate) fn attached<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    answer(attempt(|| Ok(work())))
+}
+
+/// Panic behind the door, in work of that many chunks, or attached: so that tests can see what becomes of it.
+#[pyfunction]
+#[pyo3(signature = (chunks=None))]
+#[allow(clippy::panic, reason = "this is what it is for")]
+pub(crate) fn panic(py: Python<'_>, chunks: Option<usize>) -> PyResult<()> {
+    let says = "asked to panic";
+    chunks.map_or_else(|| attached(|| panic!("{says}")), |chunks| run(py, chunks, |_| panic!("{says}")))
 }
 
 fn answer<T>(done: Result<T, Stopped>) -> PyResult<T> {

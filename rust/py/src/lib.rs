@@ -35,6 +35,8 @@ mod _core {
     #[pymodule_export]
     use crate::deepspeed::{examine_deepspeed, is_deepspeed, read_deepspeed};
     #[pymodule_export]
+    use crate::door::panic;
+    #[pymodule_export]
     use crate::layout::{
         OffsetIndex, Resolver, are_tables, chunk_faults, chunks_inside, local_faults, shard_faults, shards_inside,
         slices,

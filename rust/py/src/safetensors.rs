@@ -6,6 +6,7 @@ use shardproof_core::checkpoint::inventory::Inventory;
 use shardproof_core::checkpoint::limits::Limits;
 use shardproof_core::checkpoint::safetensors::{self, Header, set};
 
+use crate::door;
 use crate::part::Part;
 use crate::raised::limit_exceeded;
 
@@ -17,8 +18,8 @@ pub(crate) struct SafetensorsHeader(Header);
 impl SafetensorsHeader {
     /// Read the header from the first bytes of a file of `size` bytes.
     #[new]
-    fn new(path: &str, start: &[u8], size: u64) -> Self {
-        Self(Header::read(path, start, size, &Limits::DEFAULT))
+    fn new(path: &str, start: &[u8], size: u64) -> PyResult<Self> {
+        door::attached(|| Header::read(path, start, size, &Limits::DEFAULT)).map(Self)
     }
 
     /// How many bytes from the start of the file the header takes, from the first eight; None if that cannot be.
@@ -42,8 +43,8 @@ pub(crate) struct SafetensorsIndex(Index);
 impl SafetensorsIndex {
     /// Read an index.
     #[new]
-    fn new(path: &str, content: &[u8]) -> Self {
-        Self(Index::read(path, content, &Limits::DEFAULT))
+    fn new(path: &str, content: &[u8]) -> PyResult<Self> {
+        door::attached(|| Index::read(path, content, &Limits::DEFAULT)).map(Self)
     }
 
     /// The paths that it names, those that leave the checkpoint left out.
@@ -63,7 +64,6 @@ pub(crate) fn assemble_safetensors(
 ) -> PyResult<Part> {
     let headers: Vec<&Header> = headers.iter().map(|header| &header.0).collect();
     let inventory: Inventory = sizes.into_iter().collect();
-    set::assemble(&headers, index.map(|index| &index.0), whole.map(Part::columns), &inventory)
-        .map(Part::from)
-        .map_err(limit_exceeded)
+    let (index, whole) = (index.map(|index| &index.0), whole.map(Part::columns));
+    door::attached(|| set::assemble(&headers, index, whole, &inventory))?.map(Part::from).map_err(limit_exceeded)
 }
