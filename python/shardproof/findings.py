@@ -611,6 +611,8 @@ class Findings(Sequence[Finding]):
             What the core kept, and how many there are of each number.
         """
         records = list(records)
+        if not records and not any(counts for _, counts in counted):
+            return NO_FINDINGS
         totals = Counter(record.code for record in records)
         for kept, counts in counted:
             totals.update({f"SP{number}": count for number, count in counts.items()})

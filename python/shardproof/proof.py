@@ -87,8 +87,9 @@ def prove(
     before coverage is judged. Empty chunks cover nothing and are counted in a note. A tensor of rank 0 has one element;
     a tensor without elements is whole with any chunks inside it. Touching chunks do not overlap.
 
-    Chunks that touch are merged first, which settles layouts in order without any probability. What is left goes into
-    a sum of partial fractions that depends only on how often each element is covered.
+    Chunks that touch are merged first, which settles layouts in order without any probability, and so do the corners of
+    chunks where the tensor has few points. Of what is left a random product or sum is made that depends only on how
+    often each element is covered.
 
     Parameters
     ----------

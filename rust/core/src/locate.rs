@@ -78,7 +78,7 @@ impl Search<'_> {
     ) -> Result<Option<Regions>, Interrupted> {
         // No element has more chunks than there are, so a larger number says no more.
         let level = expected.min(self.rows.saturating_add(1));
-        let Some(all) = All::<RANK, COUNT>::new(self.chunks, level) else { return Ok(None) };
+        let Some(all) = All::<RANK, COUNT>::new(self.chunks, level, self.interrupt) else { return Ok(None) };
         let shape = all.shape();
         let most = usize::try_from(self.looks >> 2).unwrap_or(usize::MAX);
         let mut corners = Vec::new();
@@ -88,7 +88,7 @@ impl Search<'_> {
             }
             corners.len() < most
         };
-        if !exact::each_unbalanced(&all, self.seed, true, self.interrupt, &mut take)? {
+        if !exact::each_unbalanced(&all, self.seed, true, &mut take)? {
             return Ok(None);
         }
         let room = self.chunks.chunks().len().saturating_mul(PIECES).max(PIECES_AT_LEAST);

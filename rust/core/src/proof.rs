@@ -1,8 +1,9 @@
 //! Whether every element of a tensor is covered exactly as often as it should be.
 //!
 //! Chunks that touch are merged first, exactly and in constant memory ([`crate::coalesce`]); layouts in order end there.
-//! What is left goes into the coverage residue, a sum that depends on nothing but how often each element is covered,
-//! takes O(rank) a chunk in any order and no memory, and whose error is bounded for every layout.
+//! Where the tensor has few points, the corners of what is left settle the rest exactly ([`crate::exact`]). Else it goes
+//! into the coverage residue, a sum that depends on nothing but how often each element is covered, takes O(rank) a chunk
+//! in any order and no memory, and whose error is bounded for every layout.
 
 pub(crate) mod fault;
 mod keys;
@@ -16,10 +17,10 @@ pub use self::keys::TooFewKeys;
 use self::product::Product;
 pub use self::report::{Report, judge};
 use self::sum::Sum;
-use self::trace::Trace;
+use self::trace::{Keyed, Trace};
 use crate::bounds;
 use crate::coalesce::{self, Brick, Point, Stack};
-use crate::exact;
+use crate::exact::{self, Grid};
 use crate::field::{Mersenne61, Mersenne127};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::layout::{Chunks, Inside, Table};
@@ -100,7 +101,7 @@ impl Verdict {
 /// How to look at what merging leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rigour {
-    /// By the residue: linear, with a bounded probability of error.
+    /// By what is fastest: linear, with a bounded probability of error or none.
     Bounded,
     /// By corners: without error, up to rank [`exact::MAX_RANK`].
     Exact,
@@ -163,33 +164,39 @@ pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<
         return Ok(Verdict::exact(expected, rows, Method::Coalesced));
     }
     let keys = keys::each(keys, layout.rank())?;
-    if let Some((shape, offsets, sizes)) = narrowed(layout) {
+    let case = Case { chunks, expected, rigour, keys, seed, interrupt };
+    let spanned = spanned(layout);
+    if expected == Expected::Times(1)
+        && let Some(verdict) = case.by_grid(&spanned)?
+    {
+        return Ok(verdict);
+    }
+    if let Some((shape, offsets, sizes)) = narrowed(layout, &spanned) {
         let table = |values| Table::new(values, layout.len(), shape.len());
         let narrow = table(&offsets).and_then(|offsets| Chunks::new(&shape, offsets, table(&sizes)?));
         if let Some(narrow) = narrow.ok().and_then(bounds::inside) {
             return decide(narrow, question, interrupt);
         }
     }
-    let case = Case { chunks, expected, rigour, keys, seed, interrupt };
     macro_rules! first_that_fits {
-        ($($point:ty: $trace:ty),*) => {{
-            $(if let Some(verdict) = case.run::<$point, $trace>()? {
+        ($point:ty: $($trace:expr),*) => {{
+            $(if let Some(verdict) = case.run::<$point, _>($trace)? {
                 return Ok(verdict);
             })*
         }};
     }
     macro_rules! sums {
         ($point:ty) => {
-            first_that_fits!($point: Sum<$point, Mersenne61, 2>, $point: Sum<$point, Mersenne127, 1>)
+            first_that_fits!($point: case.keyed::<$point, Sum<_, Mersenne61, 2>>(), case.keyed::<$point, Sum<_, Mersenne127, 1>>())
         };
     }
     match layout.rank() {
         1 => {
-            first_that_fits!([i64; 1]: Product<Mersenne61, 2>);
+            first_that_fits!([i64; 1]: case.keyed::<[i64; 1], Product<Mersenne61, 2>>());
             sums!([i64; 1]);
         }
         2 => {
-            first_that_fits!([i64; 2]: Product<Mersenne61, 2>);
+            first_that_fits!([i64; 2]: case.keyed::<[i64; 2], Product<Mersenne61, 2>>());
             sums!([i64; 2]);
         }
         3 => sums!([i64; 3]),
@@ -207,23 +214,29 @@ pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<
 /// A shape, offsets and sizes.
 type Columns = (Vec<i64>, Vec<i64>, Vec<i64>);
 
-/// The layout without the dimensions in which every chunk is as long as the tensor: they decide nothing.
-fn narrowed(layout: Chunks<'_>) -> Option<Columns> {
-    let (rank, offsets, sizes) = (layout.rank(), layout.offsets().values(), layout.sizes().values());
-    let spanned = |dimension: usize, dim: i64| {
-        sizes.iter().skip(dimension).step_by(rank).all(|&size| size == dim)
-            && offsets.iter().skip(dimension).step_by(rank).all(|&offset| offset == 0)
+/// For each dimension, whether every chunk is as long as the tensor in it, so that it decides nothing.
+fn spanned(layout: Chunks<'_>) -> Vec<bool> {
+    let column = |table: Table<'_>, dimension: usize, all: i64| {
+        table.values().iter().skip(dimension).step_by(layout.rank()).all(|&number| number == all)
     };
-    let cut = |&(dimension, &dim): &(usize, &i64)| dimension == 0 || !spanned(dimension, dim);
+    let spanned = |(dimension, &dim)| column(layout.sizes(), dimension, dim) && column(layout.offsets(), dimension, 0);
+    layout.shape().iter().enumerate().map(spanned).collect()
+}
+
+/// The layout without dimensions that decide nothing, the first apart.
+fn narrowed(layout: Chunks<'_>, spanned: &[bool]) -> Option<Columns> {
+    let rank = layout.rank();
+    let cut = |&(dimension, _): &(usize, &i64)| dimension == 0 || spanned.get(dimension) != Some(&true);
     let (kept, shape): (Vec<_>, Vec<_>) = layout.shape().iter().enumerate().filter(cut).unzip();
     let columns = |values: &[i64]| {
-        let mut columns = Vec::with_capacity(layout.len().saturating_mul(kept.len()));
-        for row in values.chunks_exact(rank) {
-            columns.extend(kept.iter().filter_map(|&dimension| row.get(dimension)));
+        let mut columns = vec![0; layout.len().saturating_mul(kept.len())];
+        for (place, &dimension) in kept.iter().enumerate() {
+            let column = columns.iter_mut().skip(place).step_by(kept.len());
+            column.zip(values.iter().skip(dimension).step_by(rank)).for_each(|(to, &from)| *to = from);
         }
         columns
     };
-    (kept.len() < rank).then(|| (shape, columns(offsets), columns(sizes)))
+    (kept.len() < rank).then(|| (shape, columns(layout.offsets().values()), columns(layout.sizes().values())))
 }
 
 /// A question of rank 1 or more about a tensor with elements.
@@ -237,12 +250,32 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// `None` if the tensor is too large for this kind of trace.
-    fn run<P: Point, T: Trace<P>>(&self) -> Result<Option<Verdict>, Error> {
+    fn keyed<P: Point, T: Keyed<P>>(&self) -> Option<T> {
+        T::new(self.chunks.chunks().shape(), self.keys)
+    }
+
+    /// By bits for all corners, where the tensor has few points and is to be covered once.
+    fn by_grid(&self, spanned: &[bool]) -> Result<Option<Verdict>, Error> {
         let layout = self.chunks.chunks();
-        let trace = T::new(layout.shape(), self.keys).zip(Brick::whole(layout.shape()));
-        let Some((mut trace, whole)) = trace else { return Ok(None) };
-        let (mut handed_on, traced) = (0_usize, self.rigour == Rigour::Bounded);
+        macro_rules! by_rank {
+            ($($rank:literal)*) => {
+                match layout.rank() {
+                    $($rank => {
+                        let grid = Grid::<$rank, { 1 << $rank }>::of_all_points(layout.shape(), spanned, layout.len());
+                        self.run::<[i64; $rank], _>(grid)
+                    })*
+                    _ => Ok(None),
+                }
+            };
+        }
+        by_rank!(1 2 3 4 5 6)
+    }
+
+    /// `None` if the tensor is too large for a trace of this kind.
+    fn run<P: Point, T: Trace<P>>(&self, trace: Option<T>) -> Result<Option<Verdict>, Error> {
+        let layout = self.chunks.chunks();
+        let Some((mut trace, whole)) = trace.zip(Brick::whole(layout.shape())) else { return Ok(None) };
+        let (mut handed_on, traced) = (0_usize, self.rigour == Rigour::Bounded || T::METHOD == Method::Corners);
         let stack = coalesce::survivors(self.chunks, self.interrupt, &mut |brick| {
             handed_on = handed_on.saturating_add(1);
             if traced {
@@ -261,16 +294,17 @@ impl Case<'_> {
             Expected::Uniform => Volume::total(layout).quotient(&whole.volume()),
         };
         let Some(times) = times else { return Ok(Some(Verdict::uneven(Method::Volume))) };
-        if self.rigour == Rigour::Exact {
+        if !traced {
             return self.by_corners(times).map(Some);
         }
         stack.bricks().iter().for_each(|brick| trace.add(brick));
+        let bound = trace.error_bound(times, layout.shape());
         let whole = trace.is(times, &whole);
         Ok(Some(Verdict {
             whole,
             multiplicity: whole.then_some(times),
-            method: Method::Residue,
-            error_bound: if whole { trace.error_bound(times, layout.shape()) } else { 0.0 },
+            method: T::METHOD,
+            error_bound: if whole { bound } else { 0.0 },
         }))
     }
 

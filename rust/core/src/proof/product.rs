@@ -7,7 +7,7 @@
 //! than as a fraction ([`super::sum`]).
 
 use super::keys::Pole;
-use super::trace::{TURNS, Trace};
+use super::trace::{Keyed, TURNS, Trace};
 use crate::coalesce::{Brick, Point};
 
 /// A point of a rank at which corners are multiplied.
@@ -64,14 +64,16 @@ impl<F: Pole, const LANES: usize> Product<F, LANES> {
     }
 }
 
-impl<P: Corner, F: Pole, const LANES: usize> Trace<P> for Product<F, LANES> {
+impl<P: Corner, F: Pole, const LANES: usize> Keyed<P> for Product<F, LANES> {
     fn new(shape: &[i64], keys: &[[u8; 16]]) -> Option<Self> {
         let points = shape.iter().try_fold(1_i64, |points, &dim| points.checked_mul(dim.checked_add(1)?))?;
         let (key, stride) = (*keys.first()?, shape.last()?.checked_add(1)?);
         let poles = std::array::from_fn(|lane| F::pole(key, lane));
         (points <= F::LARGEST_DIM).then_some(Self { stride, poles, turns: Self::NOTHING, boxes: 0 })
     }
+}
 
+impl<P: Corner, F: Pole, const LANES: usize> Trace<P> for Product<F, LANES> {
     #[inline]
     fn add(&mut self, brick: &Brick<P>) {
         let (even, odd) = P::corners(brick, self.stride);
@@ -85,7 +87,7 @@ impl<P: Corner, F: Pole, const LANES: usize> Trace<P> for Product<F, LANES> {
         self.boxes = self.boxes.wrapping_add(1);
     }
 
-    fn is(&self, times: u64, whole: &Brick<P>) -> bool {
+    fn is(self, times: u64, whole: &Brick<P>) -> bool {
         let mut goal = Self { turns: Self::NOTHING, boxes: 0, ..self.clone() };
         Trace::<P>::add(&mut goal, whole);
         self.lanes().into_iter().zip(goal.lanes()).all(|([even, odd], [whole_even, whole_odd])| {

@@ -13,7 +13,7 @@
 use super::TooFewKeys;
 use super::keys;
 use super::sum::Sum;
-use super::trace::Trace;
+use super::trace::{Keyed, Trace};
 use crate::bounds;
 use crate::coalesce::{self, Brick, Point};
 use crate::field::{Field, Mersenne127};

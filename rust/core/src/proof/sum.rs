@@ -8,7 +8,7 @@
 
 use crate::coalesce::{Brick, Point};
 use crate::proof::keys::Pole;
-use crate::proof::trace::{TURNS, Trace};
+use crate::proof::trace::{Keyed, TURNS, Trace};
 
 /// A running sum of fractions, inverted never.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +58,15 @@ impl<P: Point, F: Pole, const LANES: usize> Sum<P, F, LANES> {
     }
 }
 
-impl<P: Point, F: Pole, const LANES: usize> Trace<P> for Sum<P, F, LANES> {
+impl<P: Point, F: Pole, const LANES: usize> Keyed<P> for Sum<P, F, LANES> {
     fn new(shape: &[i64], keys: &[[u8; 16]]) -> Option<Self> {
         let poles = P::each(keys, |key| std::array::from_fn(|lane| F::pole(key, lane)))?;
         let fits = shape.iter().all(|&dim| dim <= F::LARGEST_DIM);
         fits.then_some(Self { poles, turns: Self::NOTHING, boxes: 0 })
     }
+}
 
+impl<P: Point, F: Pole, const LANES: usize> Trace<P> for Sum<P, F, LANES> {
     #[inline]
     fn add(&mut self, brick: &Brick<P>) {
         let sizes = brick.sides().map(|(start, stop)| F::size(stop.wrapping_sub(start)));
@@ -80,7 +82,7 @@ impl<P: Point, F: Pole, const LANES: usize> Trace<P> for Sum<P, F, LANES> {
         self.boxes = self.boxes.wrapping_add(1);
     }
 
-    fn is(&self, times: u64, whole: &Brick<P>) -> bool {
+    fn is(self, times: u64, whole: &Brick<P>) -> bool {
         let mut goal = Self { poles: self.poles.clone(), turns: Self::NOTHING, boxes: 0 };
         goal.add(whole);
         self.lanes().into_iter().zip(goal.lanes()).all(|(mine, other)| mine.is(times, other))
