@@ -25,7 +25,7 @@ from jobs import XOR, Job, home_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-TABLES = ["protocol", "plans", "proof", "reading"]
+TABLES = ["protocol", "plans", "proof", "growth", "reading"]
 
 
 class Worker:

@@ -126,3 +126,36 @@ def test_importing_shardproof_starts_no_thread_and_imports_nothing_from_outside(
     """
     result = run(program)
     assert result.stdout.splitlines() == ["['shardproof']", "['numpy', 'shardproof']", "1"], result.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no such file")
+@pytest.mark.parametrize("wide", [1, 4096], ids=["1-D", "rows of (n, wide)"])
+def test_a_proof_takes_no_memory_that_grows_with_the_chunks(wide):
+    program = f"""
+        import numpy as np
+        from shardproof import ChunkLayout, prove
+
+        def most():
+            with open("/proc/self/status") as status:
+                return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+
+        def layout(count):
+            starts = (np.arange(count) * 7919 % count)[:, None] * 1000
+            sizes = np.full_like(starts, 1000)
+            if {wide} == 1:
+                return ChunkLayout((count * 1000,), starts, sizes)
+            offsets, lengths = np.zeros((count, 2), np.int64), np.full((count, 2), {wide})
+            offsets[:, :1], lengths[:, :1] = starts, sizes
+            return ChunkLayout((count * 1000, {wide}), offsets, lengths)
+
+        large = layout(3_000_000)
+        assert prove(layout(1000)).ok
+        before = most()
+        # What building the layouts took and gave back would hide what the proof takes.
+        ballast = np.ones(before // 8, np.int64)
+        before = most()
+        assert prove(large).ok
+        print(most() - before)
+    """
+    grown = run(program)
+    assert int(grown.stdout) < 8 << 20, grown.stderr

@@ -211,6 +211,11 @@ pub fn decide(chunks: Inside<'_>, question: &Question<'_>, interrupt: Interrupt<
     Err(TooFewKeys { bytes: keys.as_flattened().len(), rank: layout.rank() }.into())
 }
 
+/// Chunks whose grid of all points is never outgrown: it takes a MiB, which fits the cache.
+const GRID: usize = 1 << 15;
+/// Chunks of which a copy may be made: it fits the cache, and memory does not grow.
+const NARROWED: usize = 1 << 16;
+
 /// A shape, offsets and sizes.
 type Columns = (Vec<i64>, Vec<i64>, Vec<i64>);
 
@@ -223,9 +228,12 @@ fn spanned(layout: Chunks<'_>) -> Vec<bool> {
     layout.shape().iter().enumerate().map(spanned).collect()
 }
 
-/// The layout without dimensions that decide nothing, the first apart.
+/// A layout of few chunks without the dimensions that decide nothing, the first apart.
 fn narrowed(layout: Chunks<'_>, spanned: &[bool]) -> Option<Columns> {
     let rank = layout.rank();
+    if layout.len() > NARROWED {
+        return None;
+    }
     let cut = |&(dimension, _): &(usize, &i64)| dimension == 0 || spanned.get(dimension) != Some(&true);
     let (kept, shape): (Vec<_>, Vec<_>) = layout.shape().iter().enumerate().filter(cut).unzip();
     let columns = |values: &[i64]| {
@@ -261,7 +269,7 @@ impl Case<'_> {
             ($($rank:literal)*) => {
                 match layout.rank() {
                     $($rank => {
-                        let grid = Grid::<$rank, { 1 << $rank }>::of_all_points(layout.shape(), spanned, layout.len());
+                        let grid = Grid::<$rank, { 1 << $rank }>::of_all_points(layout.shape(), spanned, layout.len().min(GRID));
                         self.run::<[i64; $rank], _>(grid)
                     })*
                     _ => Ok(None),
