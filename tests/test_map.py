@@ -71,7 +71,7 @@ def test_each_slice_of_a_tensor_of_higher_rank_has_its_chunks():
         ((7,), [((0,), (3,)), ((3,), (4,)), ((7,), (0,))], 2, 1, 0),
         ((0, 3), [((0, 0), (0, 3))], 0, 1, 0),
         ((4,), [((2,), (4,)), ((9,), (1,)), ((-1,), (2,)), ((2**62,), (2**62,))], 1, 0, 3),
-        ((2**63 - 1, 2), [((0, 0), (1, 2))], 0, 0, 0),
+        ((2**63 - 1, 2), [((0, 0), (1, 2)), ((2**63 - 2, 0), (2**62, 1)), ((1, 0), (2**63 - 3, 2))], 3, 0, 0),
         ((-3,), [((0,), (1,))], 0, 0, 0),
     ],
 )
@@ -92,6 +92,30 @@ def test_gaps_are_hatched_and_doubled_elements_outlined_where_findings_say():
     ((_, _, top, wide, high), _) = rectangles(text, "c")
     assert ((gap_top - top) / high * 4, gap_height / high * 4) == pytest.approx((6, 2), abs=0.02)
     assert width == pytest.approx(wide / 4, abs=0.02)
+
+
+def test_the_smallest_gap_is_seen_inside_the_picture_even_at_the_last_element():
+    for dim in (10**9, 2**63 - 1):
+        scene = scene_of(ChunkLayout((dim,), [(0,)], [(dim - 1,)]), gaps=[((dim - 1,), (1,))])
+        text = drawing(scene, legend(), "w")
+        ((_, x, _, width, _), *_), ((_, left, _, wide, _),) = rectangles(text, "gap"), rectangles(text, "edge")
+        assert width >= 2
+        assert left < x < x + width <= left + wide + 0.01
+
+
+def test_a_tensor_without_chunks_is_a_gap_all_over():
+    chunks = ChunkLayout((6, 4), [(2, 0)], [(0, 4)])
+    page_of_one = chunks._repr_html_()
+    svg = page_of_one[page_of_one.index("<svg") : page_of_one.index("</svg>") + 6]
+    ((gap, *place), *_), ((_, *edge),) = rectangles(svg, "gap"), rectangles(svg, "edge")
+    assert place == edge
+    assert "SP302" in gap[0].text
+
+
+def test_equal_chunks_share_a_label():
+    chunks = ChunkLayout((8, 4), [(0, 0), (4, 0), (4, 0)], [(4, 4)] * 3)
+    root = ET.fromstring(drawing(scene_of(chunks), legend(), "w"))
+    assert {element.text for element in root.iter(f"{SVG}text")} >= {"0", "1, 2"}
 
 
 def test_names_from_files_stay_text():

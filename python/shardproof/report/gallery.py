@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from shardproof.checkpoint.job import owner_of
+from shardproof.report.cut import cut_of
 from shardproof.report.listing import Listed, bytes_of
 from shardproof.report.place import box, count, place, printable, size
 from shardproof.report.scene import RECTANGLES, scene_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DOUBLED", "GAPS", "Picture", "marked", "picture_of"]
 
-GAPS: Final = frozenset({"SP301", "SP306", "SP423"})
+GAPS: Final = frozenset({"SP301", "SP302", "SP306", "SP423"})
 DOUBLED: Final = frozenset({"SP303", "SP304", "SP307"})
 
 _DIGITS: Final = 10
@@ -83,19 +84,24 @@ def picture_of(
             lines.append(f"{printable(paths[files[row]])} bytes {firsts[row]}..{int(firsts[row]) + int(lengths[row])}")
         return "\n".join(lines)
 
-    (gaps, short), (doubled, several) = (marked(mine, codes) for codes in (GAPS, DOUBLED))
+    (gaps, short), (doubled, several) = (marked(mine, codes, tensor.global_shape) for codes in (GAPS, DOUBLED))
     scene = scene_of(tensor.chunks, owners, gaps=gaps, doubled=doubled, rectangles=rectangles)
     legend = Legend(color_by, names, tell, lambda row: str(positions[row]), short, several)
     total = bytes_of(tensor)
-    words = [tensor.dtype, count(tensor.chunk_count, "chunk"), *([] if total is None else [size(total)])]
+    cut = cut_of(tensor.chunks)
+    chunks = cut if tensor.chunk_count < 2 else f"{count(tensor.chunk_count, 'chunk')}, {cut}"
+    words = [tensor.dtype, chunks, *([] if total is None else [size(total)])]
     # A page has the name as a heading.
     title = f"{printable(tensor.fqn)}: {', '.join(words)}" if style else ", ".join(words)
     return Picture(one, mine, drawing(scene, legend, title, style=style), scene.rectangles)
 
 
-def marked(findings: Iterable[Finding], codes: Collection[str]) -> tuple[list[Box], list[str]]:
-    """Give the boxes of findings, and what a pointer on one should show."""
-    boxed = [(f.box, f) for f in findings if f.code in codes and f.box is not None]
+def marked(findings: Iterable[Finding], codes: Collection[str], shape: tuple[int, ...]) -> tuple[list[Box], list[str]]:
+    """Give the boxes of findings about a tensor of `shape`, and what a pointer on one should show."""
+    whole = (0,) * len(shape), shape
+    # Where there are no chunks at all, everything is what they do not cover.
+    boxed = [(whole if f.code == "SP302" else f.box, f) for f in findings if f.code in codes]
+    boxed = [(at, f) for at, f in boxed if at is not None]
     return [at for at, _ in boxed], [f"{f.code} {f.name}: {f.sentence}\n{place(f)}" for _, f in boxed]
 
 

@@ -40,7 +40,7 @@ def _drawn(chunks: ChunkLayout, title: str, findings: Sequence[Finding]) -> str:
     from shardproof.report.scene import scene_of  # noqa: PLC0415
     from shardproof.report.svg import Legend, drawing  # noqa: PLC0415
 
-    (gaps, short), (doubled, several) = (marked(findings, codes) for codes in (GAPS, DOUBLED))
+    (gaps, short), (doubled, several) = (marked(findings, codes, chunks.global_shape) for codes in (GAPS, DOUBLED))
     scene = scene_of(chunks, gaps=gaps, doubled=doubled)
     return drawing(scene, Legend("chunk", {0: "chunks"}, "chunk {}".format, str, short, several), title)
 

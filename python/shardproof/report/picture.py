@@ -147,7 +147,8 @@ def drawn_dimensions(chunks: ChunkLayout, kept: Table) -> list[int]:
     """Choose the dimensions to draw: the two that are cut most, the first ones where several are alike."""
     edges = []
     for dim, starts, lengths in zip(chunks.global_shape, chunks.offsets[kept].T, chunks.sizes[kept].T, strict=True):
-        edges.append(len(np.unique(np.concatenate((starts, starts + lengths, [0, dim])))))
+        stops = starts + np.minimum(lengths, dim - starts)
+        edges.append(len(np.unique(np.concatenate((starts, stops, [0, dim])))))
     return sorted(sorted(range(len(edges)), key=lambda dimension: -edges[dimension])[:2])
 
 

@@ -172,18 +172,18 @@ def scene_of(
     _, offsets, sizes, positions = chunks.sound_rows()
     rows = np.arange(len(chunks)) if positions is None else np.asarray(positions, np.int64)
     owned = np.zeros(len(chunks), np.int64) if owners is None else np.asarray(owners, np.int64)
-    drawable = all(0 < dim < 2**62 for dim in shape)
-    sane = np.all((offsets >= 0) & (sizes >= 0) & (offsets < 2**62) & (sizes < 2**62), axis=1)
+    drawable = all(0 < dim < 2**63 for dim in shape)
+    sane = np.all((offsets >= 0) & (sizes >= 0), axis=1)
     empty = int((sane & (sizes == 0).any(axis=1)).sum())
     whole = np.array(shape if drawable else [0] * len(shape), np.int64)
     starts = np.minimum(offsets, whole)
-    ends = np.where(sane[:, None], offsets, 0) + np.where(sane[:, None], sizes, 0)
-    stops = np.minimum(ends, whole)
+    inside = np.where(sane[:, None], whole - starts, 0)
+    stops = starts + np.minimum(sizes, inside)
     kept = np.flatnonzero(sane & (stops > starts).all(axis=1))
     faulty = len(chunks) - empty - len(kept)
     if not drawable:
         return Scene(shape, None, None, (), 0, empty, faulty, owned)
-    sticking = np.any(ends[kept] > whole, axis=1)
+    sticking = np.any(sizes[kept] > inside[kept], axis=1)
     starts, stops, rows = starts[kept], stops[kept], rows[kept]
     drawn = drawn_dimensions(chunks, kept) if positions is None and len(kept) else list(range(len(shape)))[:2]
     down, across = [None, None, *drawn][-2:]
@@ -257,7 +257,7 @@ class _Side:
         covered = coverage_of_cells([(high, top, bottom), (wide, left, right)], cells)
         # A middle just before a huge end may be rounded to it.
         middles = tuple(
-            np.minimum(((starts + stops) / 2 / dim * many).astype(np.int64), many - 1)
+            np.minimum(((starts / 2 + stops / 2) / dim * many).astype(np.int64), many - 1)
             for starts, stops, dim, many in ((top, bottom, high, cells[0]), (left, right, wide, cells[1]))
         )
         alone = (chunks.owners == chunks.owners[0]).all()

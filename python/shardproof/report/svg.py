@@ -187,6 +187,12 @@ class _Scale:
         left, right = self.margin + area.left * self.across, self.margin + area.right * self.across
         return _Pixels(left, top + area.top * self.down, right - left, (area.bottom - area.top) * self.down)
 
+    def shown(self, place: _Pixels, top: float) -> _Pixels:
+        """Make a place large enough to be seen, without leaving the panel."""
+        width, height = max(place.width, _SMALLEST), max(place.height, _SMALLEST)
+        left = min(place.left, self.margin + self.width - width)
+        return _Pixels(left, min(place.top, top + self.height - height), width, height)
+
 
 def _facts(scene: Scene, scale: _Scale) -> list[str]:
     shape = f"({', '.join(map(str, scene.global_shape))}{',' * (len(scene.global_shape) == 1)})"
@@ -218,12 +224,13 @@ def _panel(scene: Scene, panel: Panel, scale: _Scale, legend: Legend, top: float
     owners = scene.owners.tolist() if panel.chunks else []
     places = [scale.place(area, top) for area in panel.chunks]
     thin = " fine" if any(min(place.width, place.height) < _FINE for place in places) else ""
-    labels = []
+    # Chunks in the same place share a label.
+    labels: dict[_Pixels, tuple[str, list[str]]] = {}
     for area, place in zip(panel.chunks, places, strict=True):
         color = _color(owners[area.of])
         hover = f"<title>{escape(legend.tell(area.of))}</title>"
         pieces.append(f'<rect class="c {color}{thin}" data-chunk="{area.of}" {place.attributes}>{hover}</rect>')
-        labels.append(_label(legend.label(area.of), color, place))
+        labels.setdefault(place, (color, []))[1].append(legend.label(area.of))
     for areas, look, words in (
         (panel.outside, "out", ()),
         (panel.gaps, "gap", legend.gaps),
@@ -231,13 +238,14 @@ def _panel(scene: Scene, panel: Panel, scale: _Scale, legend: Legend, top: float
     ):
         for area in areas:
             place = scale.place(area, top)
-            place = place._replace(width=max(place.width, _SMALLEST), height=max(place.height, _SMALLEST))
+            place = scale.shown(place, top)
             told = words[area.of] if words else legend.tell(area.of) if look == "out" else ""
             halo = "" if look == "gap" else f'<rect class="halo" {place.attributes}/>'
             pieces.append(f'{halo}<rect class="{look}" {place.attributes}><title>{_SAID[look]}')
             pieces[-1] += f"{escape(chr(10) + told) if told else ''}</title></rect>"
     pieces.append(f'<rect class="edge" {_Pixels(scale.margin, top, scale.width, scale.height).attributes}/>')
-    return [*pieces, *filter(None, labels)]
+    words = (_label(", ".join(texts), color, place) for place, (color, texts) in labels.items())
+    return [*pieces, *filter(None, words)]
 
 
 _SAID: Final = {
