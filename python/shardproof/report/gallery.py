@@ -98,10 +98,10 @@ def picture_of(
 
 def marked(findings: Iterable[Finding], codes: Collection[str], shape: tuple[int, ...]) -> tuple[list[Box], list[str]]:
     """Give the boxes of findings about a tensor of `shape`, and what a pointer on one should show."""
-    whole = (0,) * len(shape), shape
     # Where there are no chunks at all, everything is what they do not cover.
-    boxed = [(whole if f.code == "SP302" else f.box, f) for f in findings if f.code in codes]
-    boxed = [(at, f) for at, f in boxed if at is not None]
+    whole = (0,) * len(shape), shape
+    placed = [(whole if f.code == "SP302" else f.box, f) for f in findings if f.code in codes]
+    boxed: list[tuple[Box, Finding]] = [(at, f) for at, f in placed if at is not None]
     return [at for at, _ in boxed], [f"{f.code} {f.name}: {f.sentence}\n{place(f)}" for _, f in boxed]
 
 

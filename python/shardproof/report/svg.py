@@ -244,8 +244,8 @@ def _panel(scene: Scene, panel: Panel, scale: _Scale, legend: Legend, top: float
             pieces.append(f'{halo}<rect class="{look}" {place.attributes}><title>{_SAID[look]}')
             pieces[-1] += f"{escape(chr(10) + told) if told else ''}</title></rect>"
     pieces.append(f'<rect class="edge" {_Pixels(scale.margin, top, scale.width, scale.height).attributes}/>')
-    words = (_label(", ".join(texts), color, place) for place, (color, texts) in labels.items())
-    return [*pieces, *filter(None, words)]
+    written = (_label(", ".join(texts), color, place) for place, (color, texts) in labels.items())
+    return [*pieces, *filter(None, written)]
 
 
 _SAID: Final = {
