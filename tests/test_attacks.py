@@ -1,7 +1,9 @@
 """Hostile directories, generated: each gets the codes that name what is wrong with it, and no other."""
 
+import os
+
 import pytest
-from attacks import ocdbt, zarr
+from attacks import dcp, ocdbt, zarr
 from shardproof.checkpoint import check_checkpoint, open_checkpoint
 from shardproof.findings import Severity
 
@@ -54,3 +56,30 @@ def test_there_is_an_attack_for_every_code_that_databases_can_get():
     assert set().union(*(wanted for _, wanted in ocdbt.ATTACKS.values())) == {
         *("SP403", "SP408", "SP414", "SP421", "SP422", "SP617"),
     }
+
+
+@pytest.mark.parametrize("name", dcp.REFUSED | dcp.RECORDS)
+def test_each_way_for_dcp_to_be_wrong_has_its_code(name, tmp_path):
+    files, wanted = (dcp.REFUSED | dcp.RECORDS)[name]
+    assert codes(tmp_path, files) == wanted
+
+
+@pytest.mark.parametrize("name", dcp.CALLED | dcp.NAMED)
+def test_what_a_pickle_would_call_is_named_and_not_called(name, tmp_path):
+    opcodes, callee = (dcp.CALLED | dcp.NAMED)[name]
+    assert codes(tmp_path, dcp.injected(opcodes)) == {"SP605" if name in dcp.CALLED else "SP606"}
+    report = check_checkpoint(tmp_path, deep=True)
+    assert callee in str(report)
+    assert (report.verdict == "not proved") is (name in dcp.CALLED)
+    assert not os.path.lexists(dcp.PLANTED)
+
+
+def test_there_is_an_attack_for_every_code_that_dcp_pickles_and_records_can_get(tmp_path):
+    assert codes(tmp_path, dcp.HEALTHY) == set()
+    assert len(dcp.REFUSED) >= 40
+    assert len(dcp.CALLED) >= 10
+    assert len(dcp.RECORDS) >= 20
+    assert set().union(*(wanted for _, wanted in dcp.REFUSED.values())) == {
+        *("SP601", "SP602", "SP603", "SP604", "SP607", "SP608"),
+    }
+    assert set().union(*(wanted for _, wanted in dcp.RECORDS.values())) == {"SP415", "SP416", "SP419"}

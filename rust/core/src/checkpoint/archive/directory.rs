@@ -1,5 +1,7 @@
 //! The directory of a zip archive whose members are stored as they are.
 
+use std::collections::HashSet;
+
 use super::{Fault, Window};
 
 /// Bytes at the end of an archive in which the end record is looked for: it may be followed by a comment.
@@ -43,13 +45,17 @@ impl Archive {
             return Err(Fault::corrupt(reason));
         }
         let directory = window.get_only(start.saturating_add(end.offset), end.size)?.to_vec();
-        let mut members = Vec::new();
+        let (mut members, mut names) = (Vec::new(), HashSet::new());
         let mut rest = directory.as_slice();
         while !rest.is_empty() {
             let (listed, behind) = Listed::read(rest)
                 .ok_or_else(|| Fault::corrupt(format!("entry {} of its directory is damaged", members.len())))?;
             rest = behind;
-            members.push(listed.member(window, start, end.offset)?);
+            let member = listed.member(window, start, end.offset)?;
+            if !names.insert(member.name.clone()) {
+                return Err(Fault::corrupt(format!("its directory lists {} twice", member.name)));
+            }
+            members.push(member);
         }
         if u64::try_from(members.len()) != Ok(end.count) {
             let reason = format!("its directory lists {} members, its end states {}", members.len(), end.count);
@@ -133,17 +139,12 @@ impl EndRecord {
         Err(Fault::corrupt("it has no end-of-central-directory record"))
     }
 
-    /// The numbers of 64 bits, where those of 32 do not suffice.
+    /// The numbers of 64 bits, where there are any: some readers take these, some the others, so both have to agree.
     fn wide(self, window: &mut Window<'_>, start: u64) -> Result<Self, Fault> {
-        let narrow = u64::from(u32::MAX);
-        if self.count < u64::from(u16::MAX) && self.size < narrow && self.offset < narrow {
-            return Ok(self);
-        }
         let damaged = || Fault::corrupt("its zip64 end record is damaged");
-        let locator_at = self.at.checked_sub(20).ok_or_else(damaged)?;
+        let Some(locator_at) = self.at.checked_sub(20) else { return Ok(self) };
         let locator = window.get_only(start.saturating_add(locator_at), 20)?;
         if !locator.starts_with(b"PK\x06\x07") {
-            // A directory may really be as large as the numbers say.
             return Ok(self);
         }
         let at = u64_at(locator, 8).filter(|at| at.checked_add(56).is_some_and(|end| end <= locator_at));
@@ -153,6 +154,16 @@ impl EndRecord {
         let (Some(count), Some(size), Some(offset)) = numbers else { return Err(damaged()) };
         if !record.starts_with(b"PK\x06\x06") {
             return Err(damaged());
+        }
+        let narrow = u64::from(u32::MAX);
+        let fields = [
+            ("members", self.count, count, u64::from(u16::MAX)),
+            ("bytes of directory", self.size, size, narrow),
+            ("bytes before it", self.offset, offset, narrow),
+        ];
+        if let Some((what, here, there, _)) = fields.iter().find(|(_, here, there, most)| here != there && here != most)
+        {
+            return Err(Fault::corrupt(format!("its end states {here} {what}, its zip64 end {there}")));
         }
         Ok(Self { at, count, size, offset })
     }
