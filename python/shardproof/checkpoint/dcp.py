@@ -55,13 +55,13 @@ class _Dcp:
         names = _metadata(files)
         if not names:
             return _without_metadata(files)
-        columns, (flavour, has_plans, has_mega_store, foreign) = _core.read_dcp(
-            [(name, files.read(name)) for name in names]
-        )
+        megatron = backend is not None or _MEGATRON_COMMON in files
+        content = [(name, files.read(name)) for name in names]
+        columns, (flavour, has_plans, has_mega_store, foreign) = _core.read_dcp(content, megatron)
         if flavour == "version only":
             unsupported = _finding(files, "SP617", _METADATA, _NO_CHUNKS)
             return Reading(findings=[unsupported], not_judged=[NotJudged("everything", _NO_CHUNKS)])
-        megatron = backend is not None or has_plans or _MEGATRON_COMMON in files
+        megatron = megatron or has_plans
         if megatron and _MEGATRON not in files:
             reason = "Megatron writes it last, and it is not there: the save may not have finished"
             findings.append(_finding(files, "SP701", _MEGATRON, reason))

@@ -6,6 +6,7 @@ use pyo3::pybacked::PyBackedBytes;
 use shardproof_core::checkpoint::dcp::{self, Flavour};
 use shardproof_core::checkpoint::limits::Limits;
 use shardproof_core::checkpoint::megatron;
+use shardproof_core::interrupt::Interrupt;
 
 use crate::door;
 use crate::part::Part;
@@ -16,12 +17,18 @@ const BYTES_PER_CHUNK: usize = 8;
 /// Flavour, whether it has the plans of all processes, whether a mega store, and attributes that are not known.
 type Origin = (&'static str, bool, bool, Vec<String>);
 
-/// Read metadata files, given by path and content: tensors, chunks and records, and who wrote them.
+/// Read metadata files, given by path and content, and whether they are among files of Megatron: tensors, chunks and
+/// records, and who wrote them.
 #[pyfunction]
-pub(crate) fn read_dcp(py: Python<'_>, files: Vec<(String, PyBackedBytes)>) -> PyResult<(Part, Origin)> {
+pub(crate) fn read_dcp(
+    py: Python<'_>,
+    files: Vec<(String, PyBackedBytes)>,
+    megatron: bool,
+) -> PyResult<(Part, Origin)> {
     let files: Vec<(&str, &[u8])> = files.iter().map(|(path, content)| (path.as_str(), content.as_ref())).collect();
     let bytes: usize = files.iter().map(|(_, content)| content.len()).sum();
-    let reading = door::run(py, bytes / BYTES_PER_CHUNK, |interrupt| dcp::read(&files, &Limits::DEFAULT, interrupt))?;
+    let read = |interrupt: Interrupt<'_>| dcp::read(&files, megatron, &Limits::DEFAULT, interrupt);
+    let reading = door::run(py, bytes / BYTES_PER_CHUNK, read)?;
     let origin = reading.origin;
     let flavour = match origin.flavour {
         Flavour::Torch => "torch",

@@ -57,12 +57,17 @@ pub struct Reading {
 /// Read the metadata of a checkpoint: its one file, or those of all processes.
 ///
 /// Files come as relative path and content. Of several the union is what counts: each knows the chunks of its own
-/// process, and equal boxes are replicas.
+/// process, and equal boxes are replicas. `megatron` says that files beside them are those of Megatron.
 ///
 /// # Errors
 ///
 /// [`Interrupted`] when the caller wants no answer any more.
-pub fn read(files: &[(&str, &[u8])], limits: &Limits, interrupt: Interrupt<'_>) -> Result<Reading, Interrupted> {
+pub fn read(
+    files: &[(&str, &[u8])],
+    megatron: bool,
+    limits: &Limits,
+    interrupt: Interrupt<'_>,
+) -> Result<Reading, Interrupted> {
     let mut reading = if let [(path, content)] = files {
         read_file(path, content, limits, interrupt)?
     } else {
@@ -76,7 +81,7 @@ pub fn read(files: &[(&str, &[u8])], limits: &Limits, interrupt: Interrupt<'_>) 
     } else {
         Rules { filling: Filling::Tiled, equal_boxes, data_suffix: Some(".distcp") }
     };
-    if reading.origin.has_plans {
+    if megatron || reading.origin.has_plans {
         megatron::judge_objects(&mut reading.part);
     }
     Ok(reading)

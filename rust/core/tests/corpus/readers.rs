@@ -63,7 +63,7 @@ pub(crate) fn index(bytes: &[u8]) {
 pub(crate) fn dcp(bytes: &[u8]) {
     let read = |files: &[(&str, &[u8])]| {
         again(|| {
-            let reading = dcp::read(files, &LIMITS, Interrupt::NEVER).unwrap();
+            let reading = dcp::read(files, true, &LIMITS, Interrupt::NEVER).unwrap();
             (reading.part, reading.origin)
         })
     };
