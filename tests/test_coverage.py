@@ -173,7 +173,7 @@ def a_process_that_holds_nothing_is_counted():
     sizes = [3, 3, 3, 3, 3, 3, 2, 0]
     experts = [((sum(sizes[:number]),), (size,)) for number, size in enumerate(sizes)]
     assert verdict((20,), *experts) == {}
-    assert notes((20,), *experts) == [("SP309", "1 empty chunks")]
+    assert notes((20,), *experts) == [("SP309", "1 empty chunk")]
 
 
 def tensors_without_elements_are_whole_either_way():

@@ -1,10 +1,12 @@
 """The table of codes."""
 
+import re
+import string
 from pathlib import Path
 
 from shardproof import _core
 from shardproof.explanations import EXPLANATIONS
-from shardproof.findings import KINDS
+from shardproof.findings import KINDS, Finding
 from shardproof.report.catalogue import findings_page
 
 
@@ -32,3 +34,22 @@ def test_the_page_of_findings_is_what_explain_says():
         start = page.index(f"### {code} ")
         words = " ".join(page[start:].partition("\n### ")[0].split())
         assert all(" ".join(answer.split()) in words for answer in explanation), code
+
+
+def test_sentences_count_one_thing_as_one():
+    counted = 0
+    for code, kind in KINDS.items():
+        fields = [field for _, field, _, _ in string.Formatter().parse(kind.sentence) if field]
+        counted += any("|" in field for field in fields)
+        for number in (1, 2):
+            values = dict.fromkeys((field.partition("|")[0] for field in fields), number)
+            finding = Finding(code=code, severity=kind.severity, dimension=number, values=values)
+            sentence = finding.sentence
+            assert "|" not in sentence
+            wrong = (
+                r"\b1 \w*(elements|bytes|chunks|times|numbers|entries|tensors|replicas) "
+                if number == 1
+                else r"^2 \w+ is "
+            )
+            assert not re.search(wrong, sentence + " "), sentence
+    assert counted >= 20

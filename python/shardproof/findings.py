@@ -53,7 +53,8 @@ class Kind:
     summary
         What it means, in one line.
     sentence
-        The sentence of a finding; its fields are `Finding.values` and the finding's own attributes.
+        The sentence of a finding; its fields are `Finding.values` and the finding's own attributes. A field such as
+        ``{count|chunk is|chunks are}`` is the number with the words for one or for others.
     """
 
     number: int
@@ -83,7 +84,7 @@ _TABLE: Final = (
         "chunk-rank-mismatch",
         Severity.ERROR,
         "a chunk has another number of dimensions than the tensor",
-        "{field} has {rank} numbers, the tensor {expected}",
+        "{field} has {rank|number|numbers}, the tensor {expected}",
     ),
     Kind(103, "chunk-negative", Severity.ERROR, "a negative offset or size", "{field} is {number}"),
     Kind(104, "shape-negative", Severity.ERROR, "a negative dimension in a shape", "{field} is {number}"),
@@ -122,65 +123,71 @@ _TABLE: Final = (
         "an empty chunk starts behind the end of the tensor",
         "{offset} > {dim}, the chunk is empty",
     ),
-    Kind(301, "chunk-gap", Severity.ERROR, "elements that no chunk covers", "{elements} elements are not covered"),
+    Kind(
+        301,
+        "chunk-gap",
+        Severity.ERROR,
+        "elements that no chunk covers",
+        "{elements|element is|elements are} not covered",
+    ),
     Kind(
         302,
         "no-chunks",
         Severity.ERROR,
         "a tensor with elements and without chunks",
-        "none of {elements} elements is covered",
+        "none of {elements|element|elements} is covered",
     ),
     Kind(
         303,
         "chunk-overlap",
         Severity.ERROR,
         "different chunks share elements",
-        "{elements} elements are covered {times} times",
+        "{elements|element is|elements are} covered {times|time|times}",
     ),
-    Kind(304, "chunk-duplicate", Severity.ERROR, "the same box more than once", "the box occurs {times} times"),
-    Kind(305, "replicas", Severity.NOTE, "the same box from several processes", "{times} replicas"),
+    Kind(304, "chunk-duplicate", Severity.ERROR, "the same box more than once", "the box occurs {times|time|times}"),
+    Kind(305, "replicas", Severity.NOTE, "the same box from several processes", "{times|replica|replicas}"),
     Kind(
         306,
         "under-replicated",
         Severity.ERROR,
         "elements covered less often than declared",
-        "{elements} elements are covered {times} times instead of {expected}",
+        "{elements|element is|elements are} covered {times|time|times} instead of {expected}",
     ),
     Kind(
         307,
         "local-overlap",
         Severity.ERROR,
         "two shards share elements of the local tensor",
-        "{elements} elements of the local tensor belong to several shards",
+        "{elements|element of the local tensor belongs|elements of the local tensor belong} to several shards",
     ),
     Kind(
         308,
         "local-padding",
         Severity.NOTE,
         "elements of the local tensor that belong to no shard",
-        "{elements} elements of the local tensor belong to no shard",
+        "{elements|element of the local tensor belongs|elements of the local tensor belong} to no shard",
     ),
-    Kind(309, "empty-chunks", Severity.NOTE, "chunks without elements", "{count} empty chunks"),
+    Kind(309, "empty-chunks", Severity.NOTE, "chunks without elements", "{count|empty chunk|empty chunks}"),
     Kind(
         310,
         "declared-multiple",
         Severity.NOTE,
         "the declared size is a whole multiple of what the chunks cover",
-        "dimension {dimension} is declared {factor} times as large as what the chunks cover",
+        "dimension {dimension} is declared {factor|time|times} as large as what the chunks cover",
     ),
     Kind(
         311,
         "source-gap",
         Severity.ERROR,
         "wanted elements that no saved chunk has",
-        "{elements} wanted elements have no source",
+        "{elements|wanted element has|wanted elements have} no source",
     ),
     Kind(
         312,
         "source-overlap",
         Severity.ERROR,
         "wanted elements that several saved chunks have",
-        "{elements} wanted elements have {times} sources",
+        "{elements|wanted element has|wanted elements have} {times|source|sources}",
     ),
     Kind(
         401,
@@ -201,42 +208,42 @@ _TABLE: Final = (
         "file-missing",
         Severity.ERROR,
         "a file that is needed is not there",
-        "the file is not there, and {records} entries need it, {first} first",
+        "the file is not there, and {records|entry needs|entries need} it, {first} first",
     ),
     Kind(
         404,
         "file-empty",
         Severity.ERROR,
         "a file that cannot be empty is",
-        "the file is empty where {needed} bytes are stored",
+        "the file is empty where {needed|byte is|bytes are} stored",
     ),
     Kind(
         405,
         "file-unreferenced",
         Severity.WARNING,
         "a data file that nothing refers to",
-        "nothing refers to this file of {size} bytes",
+        "nothing refers to this file of {size|byte|bytes}",
     ),
     Kind(
         406,
         "file-bytes-unreferenced",
         Severity.WARNING,
         "bytes of a data file that no record claims",
-        "{byte_length} bytes of the file belong to no record",
+        "{byte_length|byte of the file belongs|bytes of the file belong} to no record",
     ),
     Kind(
         407,
         "file-trailing-bytes",
         Severity.ERROR,
         "bytes behind the last tensor of a file",
-        "{byte_length} bytes follow the last tensor",
+        "{byte_length|byte follows|bytes follow} the last tensor",
     ),
     Kind(
         408,
         "range-beyond-file",
         Severity.ERROR,
         "a byte range ends behind the end of its file",
-        "the range ends at byte {end}, the file at {size}: {short} bytes are missing",
+        "the range ends at byte {end}, the file at {size}: {short|byte is|bytes are} missing",
     ),
     Kind(
         409,
@@ -264,14 +271,14 @@ _TABLE: Final = (
         "range-too-small",
         Severity.ERROR,
         "a record is shorter than its chunk",
-        "the record has {byte_length} bytes, the chunk alone takes {needed}",
+        "the record has {byte_length|byte|bytes}, the chunk alone takes {needed}",
     ),
     Kind(
         413,
         "range-size-mismatch",
         Severity.ERROR,
         "the bytes of a chunk are not as many as its elements take",
-        "{byte_length} bytes are stored, the elements take {needed}",
+        "{byte_length|byte is|bytes are} stored, the elements take {needed}",
     ),
     Kind(
         414,
@@ -287,14 +294,14 @@ _TABLE: Final = (
         "header-hole",
         Severity.ERROR,
         "bytes between tensors that belong to none",
-        "{byte_length} bytes in front of it belong to no tensor",
+        "{byte_length|byte in front of it belongs|bytes in front of it belong} to no tensor",
     ),
     Kind(
         418,
         "header-size-mismatch",
         Severity.ERROR,
         "the data range is not as long as dtype and shape say",
-        "data_offsets span {byte_length} bytes, dtype and shape take {needed}",
+        "data_offsets span {byte_length|byte|bytes}, dtype and shape take {needed}",
     ),
     Kind(419, "checksum-mismatch", Severity.ERROR, "a checksum does not match", "{reason}"),
     Kind(420, "shard-index-corrupt", Severity.ERROR, "the index of a zarr shard is damaged", "{reason}"),
@@ -305,7 +312,7 @@ _TABLE: Final = (
         "chunk-missing-fill",
         Severity.NOTE,
         "absent chunks that read as the fill value",
-        "{elements} elements are not stored and read as {fill}",
+        "{elements|element is|elements are} not stored and read as {fill}",
     ),
     Kind(424, "storage-chunk-shared", Severity.WARNING, "several writers share one storage chunk", "{reason}"),
     Kind(
@@ -348,7 +355,7 @@ _TABLE: Final = (
         "index-total-size",
         Severity.WARNING,
         "the index states another total than the tensors have",
-        "the index states {stated} bytes, the tensors have {total}",
+        "the index states {stated|byte|bytes}, the tensors have {total}",
     ),
     Kind(
         507,
@@ -413,7 +420,7 @@ _TABLE: Final = (
         "header-too-large",
         Severity.ERROR,
         "the header is longer than its file or the limit",
-        "the header claims {length} bytes, {limit} are possible",
+        "the header claims {length|byte|bytes}, {limit} are possible",
     ),
     Kind(611, "header-malformed", Severity.ERROR, "a safetensors header is not what it should be", "{reason}"),
     Kind(
@@ -445,7 +452,7 @@ _TABLE: Final = (
         "size-inferred",
         Severity.NOTE,
         "global shapes that are nowhere stored",
-        "the global shapes of {tensors} tensors are nowhere stored and were inferred from their pieces",
+        "the global shapes of {tensors|tensor|tensors} are nowhere stored and were inferred from their pieces",
     ),
     Kind(619, "file-unreadable", Severity.ERROR, "a file cannot be read", "{reason}"),
     Kind(701, "metadata-missing", Severity.ERROR, "there is no metadata", "{reason}"),
@@ -498,6 +505,15 @@ class Positions:
     first: tuple[int, ...] = ()
 
 
+class _Words(dict[str, "int | str | None"]):
+    """The fields of a sentence."""
+
+    def __missing__(self, field_name: str) -> str:
+        name, *words = field_name.split("|")
+        one, others = words
+        return f"{self[name]} {one if self[name] == 1 else others}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Something wrong with, or noteworthy of, a layout or a checkpoint.
@@ -545,7 +561,7 @@ class Finding:
         """What is wrong, in one sentence with the numbers that clash."""
         if "reason" in self.values:
             return str(self.values["reason"])
-        return KINDS[self.code].sentence.format_map({"dimension": self.dimension, **self.values})
+        return KINDS[self.code].sentence.format_map(_Words({"dimension": self.dimension}, **self.values))
 
     @classmethod
     def from_core(

@@ -47,7 +47,7 @@ def assert_whole(
     Traceback (most recent call last):
         ...
     AssertionError: 2 chunks of (8,) are not whole
-      SP301 chunk-gap: 1 elements are not covered (4)+(1)
+      SP301 chunk-gap: 1 element is not covered (4)+(1)
     """
     __tracebackhide__ = True
     if isinstance(what, (str, PathLike, Checkpoint)):

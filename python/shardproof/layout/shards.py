@@ -214,8 +214,8 @@ class ShardLayout(_core.Resolver):
         >>> layout = ShardLayout((16,), [(0,), (12,)], [(0,), (3,)], [(4,), (4,)], (8,))
         >>> for finding in layout.check_local():
         ...     print(finding.code, finding.box, finding.sentence)
-        SP307 ((3,), (1,)) 1 elements of the local tensor belong to several shards
-        SP308 None 1 elements of the local tensor belong to no shard
+        SP307 ((3,), (1,)) 1 element of the local tensor belongs to several shards
+        SP308 None 1 element of the local tensor belongs to no shard
         """
         form, counted = self._faults()
         if len(self.local_shape) == self.rank:

@@ -32,6 +32,8 @@ def size(byte_length: int) -> str:
     """Write a number of bytes with a unit."""
     if byte_length >= 1 << 80:  # no units for what only a faulty file says, and a float may not hold it
         return f"2^{byte_length.bit_length() - 1} bytes"
+    if byte_length == 1:
+        return "1 byte"
     scaled = float(byte_length)
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if scaled < 1000 or unit == "TB":
