@@ -74,6 +74,13 @@ def test_what_a_pickle_would_call_is_named_and_not_called(name, tmp_path):
     assert not os.path.lexists(dcp.PLANTED)
 
 
+def test_a_record_without_a_checksum_is_said_not_to_be_verified(tmp_path):
+    assert codes(tmp_path, dcp.UNCHECKED) == set()
+    (note,) = check_checkpoint(tmp_path, deep=True).findings
+    assert (note.code, note.severity, note.file, note.values["records"]) == ("SP425", Severity.NOTE, dcp.FILE, 1)
+    assert not check_checkpoint(tmp_path).findings
+
+
 def test_there_is_an_attack_for_every_code_that_dcp_pickles_and_records_can_get(tmp_path):
     assert codes(tmp_path, dcp.HEALTHY) == set()
     assert len(dcp.REFUSED) >= 40

@@ -310,6 +310,12 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = MappingProxyType(
             "Stored chunks were not aligned with the split over processes.",
             "Choose stored chunks that divide every process's piece.",
         ),
+        "SP425": Explanation(
+            "The archives in this file state no checksum for their elements.",
+            "A flipped bit in them would not be seen by any look.",
+            "The writer was told not to compute checksums, as torch can be to save time.",
+            "Treat the elements as not verified; let the writer compute checksums.",
+        ),
         "SP501": Explanation(
             "Two places give one tensor different shapes.",
             "Loaders take the first they see.",

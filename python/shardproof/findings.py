@@ -316,6 +316,13 @@ _TABLE: Final = (
     ),
     Kind(424, "storage-chunk-shared", Severity.WARNING, "several writers share one storage chunk", "{reason}"),
     Kind(
+        425,
+        "checksum-absent",
+        Severity.NOTE,
+        "records without a checksum",
+        "{records|record here has|records here have} no checksum: nothing says whether the elements are those written",
+    ),
+    Kind(
         501,
         "shape-mismatch",
         Severity.ERROR,

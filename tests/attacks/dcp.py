@@ -174,3 +174,6 @@ RECORDS: dict[str, tuple[Files, set[str]]] = {
     ),
 }
 """What is wrong with the first record, seen by a deep look."""
+
+UNCHECKED = patched((DATA[1] + 16, bytes(4)), (NUMBERS + 17, bytes([RECORD[NUMBERS + 17] ^ 1])))
+"""Another bit in an element of a record that has no checksum for them."""

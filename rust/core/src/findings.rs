@@ -85,6 +85,7 @@ codes! {
     NodeCorrupt = 422, "node-corrupt";
     ChunkMissingFill = 423, "chunk-missing-fill";
     StorageChunkShared = 424, "storage-chunk-shared";
+    ChecksumAbsent = 425, "checksum-absent";
     ShapeMismatch = 501, "shape-mismatch";
     DtypeMismatch = 502, "dtype-mismatch";
     TensorDuplicate = 503, "tensor-duplicate";

@@ -76,6 +76,12 @@ impl Archive {
         self.members.iter().find(|member| member.name == name)
     }
 
+    /// Whether a member with content has no checksum.
+    #[must_use]
+    pub fn has_unchecked(&self) -> bool {
+        self.members.iter().any(|member| member.checksum == 0 && member.byte_length > 0)
+    }
+
     /// The content of a member.
     ///
     /// # Errors

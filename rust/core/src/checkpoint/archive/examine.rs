@@ -26,10 +26,10 @@ pub fn examine(
     skip: &dyn Fn(&str, u32) -> bool,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Finding>, Interrupted> {
-    let mut findings = Vec::new();
+    let (mut findings, mut unchecked) = (Vec::new(), 0_u64);
+    let path = usize::try_from(file).ok().and_then(|file| part.files().get(file)).map_or("", AsRef::as_ref);
     for found in of_file(part, file, window.size(), skip) {
         interrupt.check()?;
-        let path = usize::try_from(file).ok().and_then(|file| part.files().get(file)).map_or("", AsRef::as_ref);
         let (start, length) = (found.start, found.length);
         let faults = match found.holds {
             Holds::Chunk { tensor, position, offsets, sizes } => {
@@ -37,7 +37,11 @@ pub fn examine(
                 let about = |finding: Finding| {
                     finding.of_tensor(tensor.fqn()).at(position.into()).in_file(path).in_bytes(start, length)
                 };
-                chunk.examine(window, start, length, interrupt)?.into_iter().map(about).collect::<Vec<_>>()
+                chunk
+                    .examine(window, start, length, &mut unchecked, interrupt)?
+                    .into_iter()
+                    .map(about)
+                    .collect::<Vec<_>>()
             }
             Holds::Entry(fqn) => entry(window, start, length)
                 .err()
@@ -46,6 +50,9 @@ pub fn examine(
                 .collect(),
         };
         findings.extend(faults);
+    }
+    if unchecked > 0 {
+        findings.push(Finding::new(Code::ChecksumAbsent).in_file(path).with("records", unchecked));
     }
     Ok(findings)
 }
@@ -134,6 +141,7 @@ impl Chunk<'_> {
         window: &mut Window<'_>,
         start: u64,
         length: u64,
+        unchecked: &mut u64,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Finding>, Interrupted> {
         let mismatch = |reason: String| Finding::new(Code::PayloadMismatch).with("reason", reason);
@@ -142,6 +150,7 @@ impl Chunk<'_> {
             Ok(archive) => archive,
             Err(fault) => return Ok(vec![fault.finding("")]),
         };
+        *unchecked = unchecked.saturating_add(archive.has_unchecked().into());
         let stored: Vec<_> = archive.members().iter().filter(|member| member.name.starts_with("data/")).collect();
         let piece = match piece(&archive, window, interrupt)? {
             Ok(piece) => piece,
