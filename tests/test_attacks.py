@@ -31,6 +31,14 @@ def test_each_way_for_arrays_to_be_wrong_has_its_code(name, tmp_path):
     assert codes(tmp_path, files) == wanted
 
 
+@pytest.mark.parametrize("name", ["version_3", "version_2", "sharded"])
+def test_a_changed_element_without_a_checksum_is_said_to_be_unseen(name, tmp_path):
+    files = zarr.SOUND[name]
+    path = next(path for path, content in files.items() if content.startswith(zarr.CHUNK))
+    assert codes(tmp_path, files | {path: b"\1" + files[path][1:]}) == set()
+    assert "payloads" in {entry.what for entry in check_checkpoint(tmp_path, deep=True).not_judged}
+
+
 def test_there_is_an_attack_for_every_code_that_arrays_can_get():
     assert len(zarr.ATTACKS) >= 60
     assert set().union(*(wanted for _, wanted in zarr.ATTACKS.values())) == {

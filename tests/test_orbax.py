@@ -40,7 +40,7 @@ def test_every_item_of_a_step_is_a_part_and_what_holds_no_arrays_is_named(step):
     report = check_checkpoint(step, deep=True)
     assert report.verdict == "whole"
     assert not report.findings.counts
-    assert [entry.what for entry in report.not_judged] == ["item config"]
+    assert [entry.what for entry in report.not_judged] == ["item config", "payloads"]
     parts = open_checkpoint(step).parts
     assert set(parts) == {"params", "optimizer"}
     assert set(parts["params"].tensors) == set(open_checkpoint(ITEM).tensors)
@@ -103,6 +103,22 @@ def test_what_a_merge_leaves_behind_is_nothing_at_all(tmp_path):
     shutil.rmtree(item / "array_metadatas")
     assert found(item) == ("whole", [])
     assert not check_checkpoint(item, expect=ITEM).findings.counts
+
+
+@pytest.mark.parametrize(("written", "codes"), [(5, ["SP424"]), (4, []), (8, []), (10, [])])
+def test_pieces_of_two_writers_in_one_stored_chunk_are_told_with_both_numbers(tmp_path, written, codes):
+    value = {"value_type": "jax.Array", "skip_deserialize": False, "write_shape": [written]}
+    tree = {"tree_metadata": {"('w',)": {"key_metadata": [{"key": "w", "key_type": 2}], "value_metadata": value}}}
+    array = {"zarr_format": 2, "shape": [10], "chunks": [4], "dtype": "<f4", "fill_value": None, "order": "C"}
+    (tmp_path / "w").mkdir()
+    (tmp_path / "_METADATA").write_text(json.dumps(tree | {"use_ocdbt": False, "use_zarr3": False}))
+    (tmp_path / "commit_success.txt").write_text("done")
+    (tmp_path / "w" / ".zarray").write_text(json.dumps(array | {"compressor": None, "filters": None}))
+    for number in range(3):
+        (tmp_path / "w" / str(number)).write_bytes(bytes(16))
+    report = check_checkpoint(tmp_path, deep=True)
+    assert (report.verdict, [finding.code for finding in report.findings]) == ("whole", codes)
+    assert all(finding.sentence == "pieces of 5 were written into chunks of 4" for finding in report.findings)
 
 
 def test_layers_that_are_wanted_and_absent_are_named():

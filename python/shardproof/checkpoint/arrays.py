@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shardproof import _core
+from shardproof.checkpoint.reader import NotJudged
 from shardproof.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
     from shardproof.checkpoint.reader import PartReading
     from shardproof.findings import CoreRecord
 
-__all__ = ["examine_arrays", "read_arrays"]
+__all__ = ["examine_arrays", "read_arrays", "unverified"]
+
+_UNVERIFIED: Final = NotJudged(
+    "payloads", "elements may be anything where no checksum follows them; where one does, a deep check compares it"
+)
 
 
 def read_arrays(files: Files, *, orbax: bool, deep: bool = False) -> tuple[_core.Part, list[CoreRecord]]:
@@ -23,6 +28,11 @@ def read_arrays(files: Files, *, orbax: bool, deep: bool = False) -> tuple[_core
     while ranges := reader.ranges():
         reader.answer([_read(files, path, start, length) for path, start, length in ranges])
     return reader.finish()
+
+
+def unverified(columns: _core.Part) -> tuple[NotJudged, ...]:
+    """Say what no look at chunks can show, if there are chunks at all."""
+    return (_UNVERIFIED,) if columns.chunk_count() else ()
 
 
 def examine_arrays(part: PartReading, found: Sequence[Finding], *, orbax: bool) -> Iterator[Finding]:

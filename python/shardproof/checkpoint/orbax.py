@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from shardproof import _core
-from shardproof.checkpoint.arrays import examine_arrays, read_arrays
+from shardproof.checkpoint.arrays import examine_arrays, read_arrays, unverified
 from shardproof.checkpoint.reader import NotJudged, PartReading, Reader, Reading
 from shardproof.findings import KINDS, Finding
 
@@ -65,7 +65,8 @@ class _Orbax:
 
     def _item(self, files: Files, name: str = "") -> Reading:
         columns, _ = read_arrays(files, orbax=True)
-        part = PartReading(format=self.format, columns=columns, files=files, name=name)
+        not_judged = unverified(columns)
+        part = PartReading(format=self.format, columns=columns, files=files, name=name, not_judged=not_judged)
         return Reading(parts=[part], claimed=frozenset(files.directories))
 
     def _step(self, files: Files, items: dict[str, str]) -> Reading:

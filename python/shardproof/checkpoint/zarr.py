@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shardproof.checkpoint.arrays import examine_arrays, read_arrays
+from shardproof.checkpoint.arrays import examine_arrays, read_arrays, unverified
 from shardproof.checkpoint.reader import PartReading, Reader, Reading
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Zarr:
     def read(self, files: Files) -> Reading:
         """Read the metadata of all arrays, and the indexes of all shards."""
         columns, _ = read_arrays(files, orbax=False)
-        part = PartReading(format=self.format, columns=columns, files=files)
+        part = PartReading(format=self.format, columns=columns, files=files, not_judged=unverified(columns))
         return Reading(parts=[part], claimed=frozenset(files.directories))
 
     def examine(self, part: PartReading, found: Sequence[Finding]) -> Iterator[Finding]:
