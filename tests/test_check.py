@@ -11,6 +11,7 @@ from attacks.safetensors import file, tensor
 from shardproof import errors
 from shardproof.checkpoint import check_checkpoint, open_checkpoint
 from shardproof.checkpoint.files import open_files
+from shardproof.cli import run
 
 ONE = {"w": tensor("F32", [2], 0, 8)}
 
@@ -137,6 +138,45 @@ def test_expected_names_are_compared_both_ways_with_the_nearest_name(tmp_path):
     assert not other.findings
     retyped = check_checkpoint(tmp_path, expect=samples.OWN / "hf_safetensors" / "llama_single_file")
     assert {finding.code for finding in retyped.findings} == {"SP510", "SP511"}
+
+
+def test_a_name_that_is_missing_and_one_that_is_new_hint_at_each_other(tmp_path):
+    write(tmp_path, {"model.safetensors": file({"optim.state.w": tensor("U8", [1], 0, 1)}, 1)})
+    report = check_checkpoint(tmp_path, expect=["optim.state.w.step"])
+    assert [(finding.code, finding.fqn, finding.sentence.partition("; ")[2]) for finding in report.findings] == [
+        ("SP510", "optim.state.w.step", "the nearest name is optim.state.w"),
+        ("SP511", "optim.state.w", "the nearest name is optim.state.w.step"),
+    ]
+
+
+def test_names_in_a_file_are_expected_by_the_command(tmp_path, capsys):
+    checkpoint = write(tmp_path / "saved", {"model.safetensors": file({"a": tensor("U8", [1], 0, 1)}, 1)})
+    keys = tmp_path / "keys.txt"
+    for names, status, missing in (("a\n", 0, []), ("a\nb\n", 1, ["b"])):
+        keys.write_text(names)
+        assert run(["check", str(checkpoint), "--expect", str(keys), "--format", "json"]) == status
+        (report,) = json.loads(capsys.readouterr().out)["reports"]
+        assert [finding["fqn"] for finding in report["findings"]] == missing
+
+
+def test_an_export_without_a_tensor_of_its_source_misses_it_and_shows_both_shapes(tmp_path):
+    source = {"w": tensor("U8", [8, 2], 0, 16), "n": tensor("U8", [1], 16, 17)}
+    write(tmp_path / "source", {"model.safetensors": file(source, 17)})
+    write(tmp_path / "export", {"model.safetensors": file({"w": tensor("U8", [4, 2], 0, 8)}, 8)})
+    report = check_checkpoint(tmp_path / "export", expect=tmp_path / "source")
+    told = {finding.fqn: (finding.code, finding.sentence) for finding in report.findings}
+    assert told.keys() == {"n", "w"}
+    assert told["n"][0] == "SP510"
+    assert told["w"][0] == "SP512"
+    assert "[4, 2]" in told["w"][1]
+    assert "[8, 2]" in told["w"][1]
+
+
+def test_incomplete_and_broken_have_statuses_of_their_own(tmp_path, capsys):
+    unfinished = write(tmp_path / "unfinished", {"__0_0.distcp": b"x", "__1_0.distcp": b"x"})
+    broken = write(tmp_path / "broken", {"model.safetensors": file(ONE, 7)})
+    assert (run(["check", str(unfinished)]), run(["check", str(broken)])) == (2, 1)
+    assert "1 byte is missing" in capsys.readouterr().out
 
 
 def test_findings_are_counted_in_full_and_listed_up_to_a_limit(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import recorded
 import samples
+from attacks import dcp
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from shardproof import errors
@@ -311,3 +312,59 @@ def test_every_column_of_sample_metadata_is_what_pickle_loads(tmp_path):
     assert read["equal"] >= 40
     assert read["refused by both"] >= 9
     assert read["refused by us"] >= 2
+
+
+DEEPEST = 254
+"""Containers that may lie in one another."""
+
+ELSEWHERE = {
+    "no bytes": 0,
+    "text": 0,
+    "an archive": 0,
+    "a protocol that does not exist": 0,
+    "nothing to build": dcp.START + 1,
+    "nothing to append to": dcp.START + 1,
+    "items without a mark": dcp.START + 3,
+    "items of half a pair": dcp.START + 3,
+    "a buffer from elsewhere, read-only": dcp.START + 1,
+    "an object by its key elsewhere": dcp.START + 1,
+    # One level for each opcode: the one that is too many is named.
+    "lists in lists": dcp.START + dcp.NESTED + DEEPEST,
+    "tuples in tuples": dcp.START + 1 + DEEPEST,
+}
+"""Opcodes that cannot be followed and are not the first one behind the protocol."""
+
+CALLS = {name: dcp.START + len(opcodes) - 2 for name, (opcodes, _) in dcp.CALLED.items()}
+CALLS |= {"os.system, an instance": dcp.START + dcp.CALLED["os.system, an instance"][0].index(b"ios\n")}
+
+
+def sentences(directory, files):
+    for name, content in files.items():
+        (directory / name).write_bytes(content)
+    return [finding.sentence for finding in check_checkpoint(directory).findings if finding.file == ".metadata"]
+
+
+# What follows the end is no opcode; what cannot be memorized is told at the opcode before.
+@pytest.mark.parametrize("name", sorted(dcp.REFUSED.keys() - {"bytes after the end", "nothing to memorize"}))
+def test_a_refusal_says_at_which_byte_the_opcode_is(name, tmp_path):
+    told, *_ = sentences(tmp_path, dcp.REFUSED[name][0])
+    assert told.startswith(f"byte {ELSEWHERE.get(name, dcp.START)}: ")
+
+
+@pytest.mark.parametrize("name", dcp.CALLED)
+def test_a_call_is_named_at_the_byte_of_the_opcode_that_would_make_it(name, tmp_path):
+    opcodes, callee = dcp.CALLED[name]
+    told, *_ = sentences(tmp_path, dcp.injected(opcodes))
+    assert told == f"byte {CALLS[name]}: it would call {callee}, which no metadata does"
+
+
+@pytest.mark.parametrize("name", dcp.NAMED)
+def test_an_unknown_name_is_told_at_the_byte_where_it_is_looked_up(name, tmp_path):
+    opcodes, callee = dcp.NAMED[name]
+    told, *_ = sentences(tmp_path, dcp.injected(opcodes))
+    assert told == f"byte {dcp.START}: it names {callee}, which is not known; nothing was imported"
+
+
+def test_places_are_known_of_nearly_all_refusals():
+    assert len(dcp.REFUSED) + len(dcp.CALLED) + len(dcp.NAMED) >= 52
+    assert ELSEWHERE.keys() <= dcp.REFUSED.keys()

@@ -142,3 +142,43 @@ def test_a_tensor_may_be_listed_in_a_file_of_a_subdirectory(tmp_path):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     report = check_checkpoint(tmp_path)
     assert (report.verdict, report.tensors, list(report.formats)) == ("whole", 1, [""])
+
+
+def told(directory, header, data):
+    (directory / "model.safetensors").write_bytes(file(header, data))
+    report = check_checkpoint(directory)
+    return report.verdict, [(f.code, f.fqn, f.sentence) for f in report.findings if f.severity is Severity.ERROR]
+
+
+def test_tensors_that_share_bytes_or_leave_some_out_are_named_with_how_many(tmp_path):
+    a = tensor("F32", [2], 0, 8)
+    shared = "{} of these bytes ({} of them) belong to a chunk 0 too"
+    for begin, end, data, code, sentence in [
+        (0, 8, 8, "SP411", shared.format("all", 8)),
+        (4, 12, 12, "SP411", shared.format("some", 4)),
+        (12, 20, 20, "SP417", "4 bytes in front of it belong to no tensor"),
+    ]:
+        header = {"a": a, "b": tensor("F32", [2], begin, end)}
+        assert told(tmp_path, header, data) == ("broken", [(code, "b", sentence)])
+
+
+def test_an_empty_tensor_between_two_others_is_no_fault_and_one_inside_another_is(tmp_path):
+    a, b = tensor("F32", [2], 0, 8), tensor("F32", [2], 8, 16)
+    for at in (0, 8, 16):
+        assert told(tmp_path, {"a": a, "e": tensor("F32", [0], at, at), "b": b}, 16) == ("whole", [])
+    verdict, ((code, fqn, _),) = told(tmp_path, {"a": a, "e": tensor("F32", [0], 4, 4), "b": b}, 16)
+    assert (verdict, code, fqn) == ("broken", "SP411", "e")
+
+
+def test_padding_that_is_not_spaces_is_counted_and_placed(tmp_path):
+    header = json.dumps({"a": tensor("F32", [2], 0, 8)}).encode()
+    sentence = f"padding must be spaces; 3 NUL bytes at byte {8 + len(header)}"
+    assert told(tmp_path, header + bytes(3), 8) == ("broken", [("SP611", None, sentence)])
+
+
+def test_ends_beyond_64_bits_are_told_with_their_numbers(tmp_path):
+    most = 2**63 - 1
+    header = {"a": tensor("U8", [most], 0, most), "b": tensor("U8", [most], most, 2 * most)}
+    verdict, found = told(tmp_path, header, 4)
+    assert (verdict, [(code, fqn) for code, fqn, _ in found]) == ("broken", [("SP410", "a"), ("SP410", "b")])
+    assert all(sentence.endswith(f"+ length {most} is beyond 63 bits") for _, _, sentence in found)
