@@ -36,6 +36,16 @@ def test_processes_agree_in_any_order_without_gathering(random, processes):
     assert total.matches({fqn: (*tensor, 1) for fqn, tensor in tensors.items()})
 
 
+def test_what_processes_exchange_is_as_long_for_one_chunk_as_for_many_tensors_of_many():
+    lengths = set()
+    for tensors, chunks in [(1, 1), (1, 512), (300, 7)]:
+        residue = Residue(seed=SEED)
+        for number in range(tensors):
+            residue = residue.add(f"w{number}", rows((chunks, 3), *((row, row + 1) for row in range(chunks))))
+        lengths.add(residue.to_int64().nbytes)
+    assert lengths == {Residue(seed=SEED).to_int64().nbytes} == {88}
+
+
 def test_a_lost_chunk_is_not_uniform():
     residue = Residue(seed=SEED).add("w", rows((8, 2), (0, 3), (4, 8)))
     assert not residue.is_uniform
